@@ -40,21 +40,16 @@ name_classes(void)
 static bool
 write_list(struct deny_weak *d, bool yes, uint64_t *addedp)
 {
-	struct list_reader *old = NULL;
-	bool ok;
+	bool ok = list_writer_open(&writer, DENY_WEAK_PATH);
 
-	ok = list_writer_open(&writer, DENY_WEAK_PATH, yes);
 	writer.file.via = "audit";
-	if (ok && writer.file.old != -1) {
-		old = &writer.old;
-		ok = list_reader_adopt(old, DENY_WEAK_PATH, writer.file.old) ||
-		    list_reader_is_good(old);
-	}
-	ok = ok && list_batch_write(&d->batch, &writer, old);
+	writer.file.yes = yes;
+	ok = ok && list_writer_keep_old(&writer) &&
+	    list_batch_write(&d->batch, &writer);
 	*addedp = ok ? d->batch.added : 0;
 	if (*addedp > 0)
 		ok = list_writer_commit(&writer);
-	list_writer_close(&writer);
+	replace_close(&writer.file);
 	return ok;
 }
 

@@ -221,7 +221,6 @@ bool
 keep_list(const struct keep *k, struct list_batch *batch, bool consulted,
     bool *changedp)
 {
-	struct list_reader *old = NULL;
 	bool ok;
 
 	*changedp = false;
@@ -233,21 +232,16 @@ keep_list(const struct keep *k, struct list_batch *batch, bool consulted,
 	 */
 	if (!list_names_set(k->list, KEEP_SOURCE_ID, KEEP_NAME, consulted))
 		return false;
-	ok = list_writer_open(&writer, k->list, false);
+	ok = list_writer_open(&writer, k->list);
 	/* The caller asked already. */
 	writer.file.change = CHANGE_NONE;
 	writer.file.readable = consulted;
-	if (ok && writer.file.old != -1) {
-		old = &writer.old;
-		ok = may_be_kept(&writer.file) &&
-		    (list_reader_adopt(old, k->list, writer.file.old) ||
-			list_reader_is_good(old));
-	}
-	ok = ok && list_batch_write(batch, &writer, old);
+	ok = ok && (writer.file.old == -1 || may_be_kept(&writer.file)) &&
+	    list_writer_keep_old(&writer) && list_batch_write(batch, &writer);
 	*changedp = ok && batch->added > 0;
 	if (*changedp)
 		ok = list_writer_commit(&writer);
-	list_writer_close(&writer);
+	replace_close(&writer.file);
 	return ok;
 }
 

@@ -4,7 +4,6 @@
  * a filter or an exact list. keyveto filter create is in filter_create.c.
  */
 #include <inttypes.h>
-#include <limits.h>
 
 #include "filter_and_list/commands.h"
 #include "keys/intake.h"
@@ -15,22 +14,17 @@
 #include "sets/list_batch.h"
 #include "sets/list_names.h"
 #include "sets/list_writer.h"
-#include "sets/set.h"
 
 /* One run. */
 struct adding {
 	struct intake in;
-	int ca, proofs, yes; /* options of all */
+	const struct set_options *o;
 	/* Of a filter. */
 	struct pkbf_writer filter;
 	struct additions additions;
-	int once, raw; /* options */
-	uint64_t n;    /* keys that were given */
+	uint64_t n; /* keys that were given */
 	/* Of a list. */
 	struct list_batch batch; /* of the keys of all inputs */
-	int force;		 /* an option */
-	uint64_t id;
-	const char *name; /* of the source; NULL: not given */
 };
 
 static struct list_writer writer;
@@ -44,12 +38,12 @@ read_inputs(struct adding *a, char **inputs,
 	struct quick_line line[static QUICK_LINES], bool *failedp, void *arg))
 {
 	a->in = (struct intake){
-		.read = a->proofs ? NULL : read,
-		.read_all = a->proofs ? proof_read_keys : NULL,
+		.read = a->o->proofs ? NULL : read,
+		.read_all = a->o->proofs ? proof_read_keys : NULL,
 		.key = key,
 		.quick = quick,
 		.arg = a,
-		.ca = a->ca,
+		.ca = a->o->ca,
 	};
 	return intake_read(&a->in, inputs);
 }
@@ -93,8 +87,8 @@ add_spki_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 	size_t n;
 
 	/* In order: of two keys with the same bits, only the first is new. */
-	n = quick_hash(text, QUICK_IN_ORDER | (a->once ? QUICK_ECDSA : 0), line,
-	    &h);
+	n = quick_hash(text,
+	    QUICK_IN_ORDER | (a->o->no_compressed ? QUICK_ECDSA : 0), line, &h);
 	for (size_t i = 0; i < h.n && !*failedp; i++)
 		*failedp = !add_hash(a, &hash[i]);
 	return n;
@@ -105,7 +99,7 @@ add_spkis(const struct input_key *key, void *arg)
 {
 	struct adding *a = arg;
 
-	return spki_each(key, !a->once, add_spki, a);
+	return spki_each(key, !a->o->no_compressed, add_spki, a);
 }
 
 /* False after a message, or if one was printed about an input. */
@@ -115,7 +109,7 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 	struct kv_pkbf_header *h = &a->filter.header;
 	uint64_t now, added;
 
-	if (!pkbf_writer_open(&a->filter, path, a->yes) ||
+	if (!pkbf_writer_open(&a->filter, path) ||
 	    !pkbf_writer_load(&a->filter) || !filter_now(&now))
 		return false;
 	if (h->revision == UINT32_MAX) {
@@ -125,8 +119,8 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 		return false;
 	}
 	if (!additions_open(&a->additions, &a->filter) ||
-	    !read_inputs(a, inputs, a->raw ? spki_read : input_read, add_spkis,
-		a->raw ? NULL : add_spki_lines) ||
+	    !read_inputs(a, inputs, a->o->spki ? spki_read : input_read,
+		add_spkis, a->o->spki ? NULL : add_spki_lines) ||
 	    !additions_apply(&a->additions, &added))
 		return false;
 	if (added == 0) {
@@ -145,34 +139,22 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 	return a->in.problems == 0;
 }
 
-static int
-run_filter_add(const struct cli_command *cmd, int argc, char **argv)
+static bool
+add_keys_to_filter(const struct set_command *c, const struct set_options *o,
+    char **operand)
 {
-	struct adding a = { .additions = { .spill = -1 } };
-	const struct option options[] = {
-		{ "no-compressed", no_argument, &a.once, true },
-		{ "ca", no_argument, &a.ca, true },
-		{ "spki", no_argument, &a.raw, true },
-		{ "proofs", no_argument, &a.proofs, true },
-		{ "yes", no_argument, &a.yes, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
-	    "give the filter that keys are to be added to");
+	struct adding a = { .o = o, .additions = { .spill = -1 } };
 	bool ok;
 
-	if (status != -1)
-		return status;
-	if (a.raw && a.proofs) {
+	if (o->spki && o->proofs) {
 		cli_error("--spki and --proofs are two kinds of inputs: give "
 			  "one of them");
-		return cli_usage_error(cmd);
+		return cli_usage_error(&c->cmd) == 0;
 	}
-	ok = add_to_filter(&a, argv[optind], argv + optind + 1);
+	ok = add_to_filter(&a, operand[0], operand + 1);
 	additions_close(&a.additions);
 	replace_close(&a.filter.file);
-	return ok ? 0 : CLI_UNCHECKED;
+	return ok;
 }
 
 /* --- an exact list -------------------------------------------------------- */
@@ -180,7 +162,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 static bool
 append(struct adding *a, const struct kv_blocklist_hash *h)
 {
-	return list_batch_add(&a->batch, h, (uint8_t)a->id);
+	return list_batch_add(&a->batch, h, (uint8_t)a->o->id);
 }
 
 static bool
@@ -224,9 +206,10 @@ static bool
 name_source(const struct adding *a, const char *path)
 {
 	/* Only one file at a time can be replaced. */
-	list_writer_close(&writer);
-	return a->name == NULL || !writer.has_id[a->id] ||
-	    list_names_set(path, (uint8_t)a->id, a->name, writer.file.readable);
+	replace_close(&writer.file);
+	return a->o->name == NULL || !writer.has_id[a->o->id] ||
+	    list_names_set(path, (uint8_t)a->o->id, a->o->name,
+		writer.file.readable);
 }
 
 /* Replaces the file, and names the source. False after a message. */
@@ -249,7 +232,7 @@ print_counts(const struct adding *a, const char *path)
 static bool
 create_list(struct adding *a, const char *path, char **inputs)
 {
-	if (!set_may_replace(&writer.file, &set_list, a->force,
+	if (!set_may_replace(&writer.file, &set_list, a->o->force,
 		"exists; 'keyveto list add' adds to it, and --force replaces "
 		"it") ||
 	    (*inputs != NULL &&
@@ -263,7 +246,7 @@ create_list(struct adding *a, const char *path, char **inputs)
 		    path);
 		return false;
 	}
-	if (!list_batch_write(&a->batch, &writer, NULL) || !commit(a, path))
+	if (!list_batch_write(&a->batch, &writer) || !commit(a, path))
 		return false;
 	if (a->batch.n == 0)
 		cli_error("%s: an empty list; logins refuse it before 'keyveto "
@@ -283,11 +266,10 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 		    path);
 		return false;
 	}
-	list_reader_adopt(&writer.old, path, writer.file.old);
-	if (!list_reader_is_good(&writer.old) ||
+	if (!list_writer_keep_old(&writer) ||
 	    !read_inputs(a, inputs, input_read, add_numbers,
 		add_numbered_lines) ||
-	    !list_batch_write(&a->batch, &writer, &writer.old))
+	    !list_batch_write(&a->batch, &writer))
 		return false;
 	if (a->batch.added > 0) {
 		if (!commit(a, path))
@@ -302,86 +284,33 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 	return a->in.problems == 0;
 }
 
-/* False after a message. */
 static bool
-read_id(struct adding *a)
+put_keys_into_list(const struct set_command *c, const struct set_options *o,
+    char **operand)
 {
-	if (cli_read_number(optarg, 0, UINT8_MAX, &a->id))
-		return true;
-	cli_error("--id takes a number from 0 to %d, not %s", UINT8_MAX,
-	    optarg);
-	return false;
-}
+	const char *path = operand[0];
+	struct adding a = { .o = o };
+	bool ok;
 
-static bool
-read_name(struct adding *a)
-{
-	a->name = optarg;
-	if (list_names_is_valid(optarg))
-		return true;
-	cli_error("--name takes at most %d letters, digits, dots, hyphens and "
-		  "underscores, not %s",
-	    KV_SOURCE_NAME_BYTES - 1, optarg);
-	return false;
-}
-
-static int
-run_list(const struct cli_command *cmd, int argc, char **argv)
-{
-	const bool create = cmd == &list_create;
-	enum { ID = 1, NAME };
-	struct adding a = { .id = 0 };
-	const struct option options[] = {
-		{ "force", no_argument, &a.force, true },
-		{ "id", required_argument, NULL, ID },
-		{ "name", required_argument, NULL, NAME },
-		{ "ca", no_argument, &a.ca, true },
-		{ "proofs", no_argument, &a.proofs, true },
-		{ "yes", no_argument, &a.yes, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	const char *path;
-	bool ok = true;
-	int opt;
-
-	/* Only create takes --force. */
-	while (ok &&
-	    (opt = cli_getopt(cmd, argc, argv,
-		 create ? options : options + 1)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == ID)
-			ok = read_id(&a);
-		else if (opt == NAME)
-			ok = read_name(&a);
-		else
-			ok = opt == 0;
-	}
-	if (!ok)
-		return CLI_UNCHECKED;
-	if (optind == argc) {
-		cli_error("give the list that keys are to be put into");
-		return cli_usage_error(cmd);
-	}
-	path = argv[optind];
-	if (a.name != NULL)
+	if (o->name != NULL)
 		list_names_promise(path);
-	ok = list_writer_open(&writer, path, a.yes) &&
-	    (a.name == NULL ||
-		list_names_may_set(path, (uint8_t)a.id, a.name)) &&
-	    (create ? create_list : add_to_list)(&a, path, argv + optind + 1);
-	list_writer_close(&writer);
+	ok = list_writer_open(&writer, path) &&
+	    (o->name == NULL ||
+		list_names_may_set(path, (uint8_t)o->id, o->name)) &&
+	    (c == &list_create ? create_list : add_to_list)(&a, path,
+		operand + 1);
+	replace_close(&writer.file);
 	list_batch_free(&a.batch);
-	return ok ? 0 : CLI_UNCHECKED;
+	return ok;
 }
 
-const struct cli_command filter_add = {
-	.name = "filter add",
-	.synopsis = "FILE [--no-compressed] [--ca] [--spki|--proofs] [--yes] "
-		    "[INPUT|DIRECTORY|-]...",
-	.help = "Add keys to a filter",
-	.details =
+const struct set_command filter_add = {
+	.cmd.name = "filter add",
+	.cmd.synopsis =
+	    "FILE [--no-compressed] [--ca] [--spki|--proofs] [--yes] "
+	    "[INPUT|DIRECTORY|-]...",
+	.cmd.help = "Add keys to a filter",
+	.cmd.details =
 	    "  --no-compressed  add elliptic curve keys once, not also in "
 	    "compressed form\n"
 	    "  --ca             of a certificate, add the key of its CA too\n"
@@ -392,7 +321,12 @@ const struct cli_command filter_add = {
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n"
 	    "\n" CLI_PROOFS_HELP,
-	.run = run_filter_add,
+	.cmd.run = set_command_run,
+	.kind = &set_filter,
+	.min = 1,
+	.max = INT_MAX,
+	.wanted = "give the filter that keys are to be added to",
+	.run = add_keys_to_filter,
 };
 
 #define SHARED_HELP \
@@ -406,25 +340,35 @@ const struct cli_command filter_add = {
 	"  --yes            although it may lock out root or an " \
 	"administrator\n"
 
-const struct cli_command list_create = {
-	.name = "list create",
-	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
-		    "[--force] [--yes] "
-		    "[INPUT|DIRECTORY|-]...",
-	.help = "Make an exact list of the keys of the inputs",
-	.details = SHARED_HELP
+const struct set_command list_create = {
+	.cmd.name = "list create",
+	.cmd.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
+			"[--force] [--yes] "
+			"[INPUT|DIRECTORY|-]...",
+	.cmd.help = "Make an exact list of the keys of the inputs",
+	.cmd.details = SHARED_HELP
 	"  --force          replace a list that exists; keep any other file "
 	"beside it\n"
 	"\n" CLI_PROOFS_HELP,
-	.run = run_list,
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 1,
+	.max = INT_MAX,
+	.wanted = "give the list that keys are to be put into",
+	.run = put_keys_into_list,
 };
 
-const struct cli_command list_add = {
-	.name = "list add",
-	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
-		    "[--yes] "
-		    "[INPUT|DIRECTORY|-]...",
-	.help = "Add keys to an exact list",
-	.details = SHARED_HELP "\n" CLI_PROOFS_HELP,
-	.run = run_list,
+const struct set_command list_add = {
+	.cmd.name = "list add",
+	.cmd.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
+			"[--yes] "
+			"[INPUT|DIRECTORY|-]...",
+	.cmd.help = "Add keys to an exact list",
+	.cmd.details = SHARED_HELP "\n" CLI_PROOFS_HELP,
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 1,
+	.max = INT_MAX,
+	.wanted = "give the list that keys are to be put into",
+	.run = put_keys_into_list,
 };

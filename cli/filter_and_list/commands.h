@@ -3,24 +3,45 @@
 #ifndef CLI_FILTER_AND_LIST_COMMANDS_H
 #define CLI_FILTER_AND_LIST_COMMANDS_H
 
-#include <getopt.h>
+#include <jansson.h>
+#include <limits.h>
 
 #include "command.h"
+#include "sets/set.h"
 
-/* Their names are two words ("filter add"), for usage and --help. */
-extern const struct cli_command filter_create, filter_add, filter_merge,
+/* The options of a command line. All zeroes: none is given. */
+struct set_options {
+	/* --yes is for the front, which says what may be replaced. */
+	int all, ca, fold, force, json, no_compressed, proofs, spki, yes;
+	uint64_t entries, hashes, id, length;
+	double fpr;
+	const char *name;
+};
+
+struct set_command {
+	/* Its synopsis has the options that it takes. */
+	struct cli_command cmd;
+	const struct set_kind *kind;
+	int min, max;	    /* so many operands, */
+	const char *wanted; /* which are these */
+	/* False after a message: the exit status is 2. */
+	bool (*run)(const struct set_command *c, const struct set_options *o,
+	    char **operand);
+};
+
+extern const struct set_command filter_create, filter_add, filter_merge,
     filter_diff, filter_patch, filter_info, filter_verify, filter_explain;
-extern const struct cli_command list_create, list_add, list_merge, list_diff,
+extern const struct set_command list_create, list_add, list_merge, list_diff,
     list_patch, list_info, list_verify, list_explain;
 
-/* Whether cmd is a subcommand of keyveto filter, and not of keyveto list. */
-bool is_of_filter(const struct cli_command *cmd);
+/* Runs a struct set_command. */
+int set_command_run(const struct cli_command *cmd, int argc, char **argv);
 
-/*
- * filter_and_list/delta.c: writes the delta between the first two of three
- * files to the third one. False after a message.
- */
-struct set_kind;
-bool delta_between(const struct set_kind *kind, char **path, bool force);
+/* Writes the delta of two sets to the third file. False after a message. */
+bool delta_between(const struct set_command *c, const struct set_options *o,
+    char **path);
+
+/* The numbers of records by source, which have names in the file names. */
+json_t *sources_to_json(int names, const uint64_t from[static UINT8_MAX + 1]);
 
 #endif

@@ -17,29 +17,33 @@
 #include "sets/filter_file.h"
 #include "sets/set.h"
 
-/* Opens a regular file for reading. False after a message. */
-static bool
-open_file(struct delta_file *f, const char *path)
-{
+/* A regular file that is open for reading. */
+struct input {
+	struct delta_file file;
 	struct stat st;
+};
 
-	f->shown = path;
-	f->fd = set_open(path);
-	if (f->fd == -1)
+static const struct input none = { .file.fd = -1 };
+
+/* False after a message. */
+static bool
+open_input(struct input *in, const char *path)
+{
+	in->file = (struct delta_file){ path, set_open_file(path) };
+	if (in->file.fd == -1)
 		return false;
-	if (fstat(f->fd, &st) == -1)
+	if (fstat(in->file.fd, &in->st) == -1)
 		return cli_failed(path, "cannot be read");
-	if (S_ISREG(st.st_mode))
-		return true;
-	cli_error("%s: not a regular file", path);
-	return false;
+	if (!S_ISREG(in->st.st_mode))
+		cli_error("%s: not a regular file", path);
+	return S_ISREG(in->st.st_mode);
 }
 
 static void
-close_file(const struct delta_file *f)
+close_input(const struct input *in)
 {
-	if (f->fd != -1)
-		close(f->fd);
+	if (in->file.fd != -1)
+		close(in->file.fd);
 }
 
 /* What a delta changes, for messages. */
@@ -86,45 +90,40 @@ may_replace(struct replace *r, bool force)
 
 /* Whether the file is as it was. False after a message. */
 static bool
-is_unchanged(const struct delta_file *f, const struct stat *before)
+is_unchanged(const struct input *in)
 {
 	struct stat st;
 
-	if (fstat(f->fd, &st) == -1)
-		return cli_failed(f->shown, "cannot be read");
-	if (st.st_size == before->st_size &&
-	    st.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-	    st.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+	if (fstat(in->file.fd, &st) == -1)
+		return cli_failed(in->file.shown, "cannot be read");
+	if (st.st_size == in->st.st_size &&
+	    st.st_mtim.tv_sec == in->st.st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == in->st.st_mtim.tv_nsec)
 		return true;
-	cli_error("%s: was changed while it was read; try again", f->shown);
+	cli_error("%s: was changed while it was read; try again",
+	    in->file.shown);
 	return false;
 }
 
 static bool
-make_delta(const struct delta_file *old, const struct delta_file *fresh,
+make_delta(const struct input *old, const struct input *fresh,
     struct replace *r)
 {
-	struct stat old_st, fresh_st;
 	struct delta_file out = { r->path, -1 };
 	char why[DELTA_WHY_BYTES];
 	struct delta_header h;
 	enum delta_end end;
 
-	if (fstat(old->fd, &old_st) == -1)
-		return cli_failed(old->shown, "cannot be read");
-	if (fstat(fresh->fd, &fresh_st) == -1)
-		return cli_failed(fresh->shown, "cannot be read");
 	if (!replace_begin(r))
 		return false;
 	out.fd = r->fd;
-	end = delta_make(old, fresh, &out, why);
+	end = delta_make(&old->file, &fresh->file, &out, why);
 	if (end == DELTA_NO_SUCCESSOR)
-		cli_error("%s: not a successor of %s: %s", fresh->shown,
-		    old->shown, why);
+		cli_error("%s: not a successor of %s: %s", fresh->file.shown,
+		    old->file.shown, why);
 	/* A delta of two states of a file would apply to neither. */
 	if (end != DELTA_DONE || !delta_read_header(&out, &h) ||
-	    !is_unchanged(old, &old_st) || !is_unchanged(fresh, &fresh_st) ||
-	    !replace_commit(r))
+	    !is_unchanged(old) || !is_unchanged(fresh) || !replace_commit(r))
 		return false;
 	print_done(r->path, "made", &h);
 	return true;
@@ -146,66 +145,28 @@ may_compare(const struct set_kind *kind, const struct delta_file *f)
 }
 
 bool
-delta_between(const struct set_kind *kind, char **path, bool force)
+delta_between(const struct set_command *c, const struct set_options *o,
+    char **path)
 {
-	struct delta_file old = { path[0], -1 }, fresh = { path[1], -1 };
+	struct input old = none, fresh = none;
 	struct replace r = { .old = -1 };
 	bool ok;
 
 	files_promise(path[2]);
-	ok = open_file(&old, path[0]) && may_compare(kind, &old) &&
-	    open_file(&fresh, path[1]) &&
-	    (kind->delta == DELTA_LIST || may_compare(kind, &fresh));
-
+	ok = open_input(&old, path[0]) && may_compare(c->kind, &old.file) &&
+	    open_input(&fresh, path[1]) &&
+	    (c->kind == &set_list || may_compare(c->kind, &fresh.file));
 	if (ok) {
-		ok = replace_open(&r, path[2]) && may_replace(&r, force) &&
+		ok = replace_open(&r, path[2]) && may_replace(&r, o->force) &&
 		    make_delta(&old, &fresh, &r);
 		replace_close(&r);
 	}
-	close_file(&old);
-	close_file(&fresh);
+	close_input(&old);
+	close_input(&fresh);
 	return ok;
 }
 
-static int
-run_filter_diff(const struct cli_command *cmd, int argc, char **argv)
-{
-	int force = false;
-	const struct option options[] = {
-		{ "force", no_argument, &force, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 3, 3,
-	    "give the old filter, the new one, and the delta to make");
-
-	if (status != -1)
-		return status;
-	return delta_between(&set_filter, argv + optind, force) ?
-	    0 :
-	    CLI_UNCHECKED;
-}
-
 /* --- patch ---------------------------------------------------------------- */
-
-/*
- * Opens the file to patch. Sets *in_placep to whether it is the one that r
- * replaces. False after a message.
- */
-static bool
-open_old(struct delta_file *old, const char *path, const struct replace *r,
-    bool *in_placep)
-{
-	struct stat st;
-
-	if (!open_file(old, path))
-		return false;
-	if (fstat(old->fd, &st) == -1)
-		return cli_failed(path, "cannot be read");
-	*in_placep = r->old != -1 && st.st_dev == r->old_st.st_dev &&
-	    st.st_ino == r->old_st.st_ino;
-	return true;
-}
 
 /* Whether this delta is of the kind. False after a message. */
 static bool
@@ -246,82 +207,74 @@ apply_delta(const struct delta_file *old, const struct delta_file *delta,
 }
 
 static bool
-patch_set(const struct set_kind *kind, char **path, bool force, int yes)
+patch_set(const struct set_command *c, const struct set_options *o, char **path)
 {
 	const char *to = path[2] != NULL ? path[2] : path[0];
-	struct delta_file old = { path[0], -1 }, delta = { path[1], -1 };
-	bool in_place = false, ok;
+	struct input old = none, delta = none;
 	struct replace r;
+	bool ok;
 
 	/* Lock first: the old file is often the one that is replaced. */
-	ok = set_replace(&r, kind, to, yes) &&
-	    open_old(&old, path[0], &r, &in_place) &&
-	    (in_place ||
-		set_may_replace(&r, kind, force,
+	ok = set_replace(&r, c->kind, to) && open_input(&old, path[0]) &&
+	    ((r.old != -1 && old.st.st_dev == r.old_st.st_dev &&
+		 old.st.st_ino == r.old_st.st_ino) ||
+		set_may_replace(&r, c->kind, o->force,
 		    "exists; --force replaces it")) &&
-	    open_file(&delta, path[1]) &&
-	    apply_delta(&old, &delta, kind->delta, &r);
-	close_file(&old);
-	close_file(&delta);
+	    open_input(&delta, path[1]) &&
+	    apply_delta(&old.file, &delta.file, c->kind->delta, &r);
+	close_input(&old);
+	close_input(&delta);
 	replace_close(&r);
 	return ok;
 }
 
-static int
-run_patch(const struct cli_command *cmd, int argc, char **argv)
-{
-	const bool is_filter = is_of_filter(cmd);
-	int force = false, yes = false;
-	const struct option options[] = {
-		{ "force", no_argument, &force, true },
-		{ "yes", no_argument, &yes, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 3,
-	    is_filter ? "give the old filter, the delta, and the new filter if "
-			"it gets another name" :
-			"give the old list, the delta, and the new list if it "
-			"gets another name");
-
-	if (status != -1)
-		return status;
-	return patch_set(is_filter ? &set_filter : &set_list, argv + optind,
-		   force, yes) ?
-	    0 :
-	    CLI_UNCHECKED;
-}
-
-const struct cli_command filter_diff = {
-	.name = "filter diff",
-	.synopsis = "OLD NEW DELTA [--force]",
-	.help = "Write what NEW has more than OLD into a small file",
-	.details =
+const struct set_command filter_diff = {
+	.cmd.name = "filter diff",
+	.cmd.synopsis = "OLD NEW DELTA [--force]",
+	.cmd.help = "Write what NEW has more than OLD into a small file",
+	.cmd.details =
 	    "  --force          replace a DELTA that exists; keep any other "
 	    "file beside it\n",
-	.run = run_filter_diff,
+	.cmd.run = set_command_run,
+	.kind = &set_filter,
+	.min = 3,
+	.max = 3,
+	.wanted = "give the old filter, the new one, and the delta to make",
+	.run = delta_between,
 };
 
-const struct cli_command filter_patch = {
-	.name = "filter patch",
-	.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
-	.help = "Make the later filter of an old one and a delta",
-	.details =
+const struct set_command filter_patch = {
+	.cmd.name = "filter patch",
+	.cmd.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
+	.cmd.help = "Make the later filter of an old one and a delta",
+	.cmd.details =
 	    "  --force          replace a NEW that exists; keep what is no "
 	    "filter beside it\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.run = run_patch,
+	.cmd.run = set_command_run,
+	.kind = &set_filter,
+	.min = 2,
+	.max = 3,
+	.wanted = "give the old filter, the delta, and the new filter if "
+		  "it gets another name",
+	.run = patch_set,
 };
 
-const struct cli_command list_patch = {
-	.name = "list patch",
-	.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
-	.help = "Make the later list of an old one and a delta",
-	.details =
+const struct set_command list_patch = {
+	.cmd.name = "list patch",
+	.cmd.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
+	.cmd.help = "Make the later list of an old one and a delta",
+	.cmd.details =
 	    "  --force          replace a NEW that exists; keep what is no "
 	    "list beside it\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.run = run_patch,
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 2,
+	.max = 3,
+	.wanted = "give the old list, the delta, and the new list if it "
+		  "gets another name",
+	.run = patch_set,
 };

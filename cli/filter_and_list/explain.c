@@ -5,24 +5,16 @@
  */
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "filter_and_list/commands.h"
 #include "keys/spki.h"
 #include "kv_fingerprint.h"
-#include "sets/filter_file.h"
 #include "sets/list_names.h"
-#include "sets/list_reader.h"
-#include "sets/set.h"
 
 struct explaining {
-	const char *path; /* of the set */
-	int fd;
+	struct set set;
 	/* Prints how a key is looked up. False after a message. */
 	bool (*explain)(struct explaining *e, const struct input_key *key);
-	struct kv_pkbf filter;
-	struct list_reader reader;
-	int sources; /* of a list; -1: none */
 	bool listed; /* this key, by any of its hashes */
 	uint64_t keys, problems;
 	bool failed;
@@ -35,7 +27,7 @@ static bool
 explain_spki(struct kv_span spki, void *arg)
 {
 	struct explaining *e = arg;
-	const struct kv_pkbf_header *header = &e->filter.header;
+	const struct kv_pkbf_header *header = &e->set.filter.header;
 	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
 	uint8_t digest[KV_SHA256_BYTES], byte;
 	bool all = true;
@@ -52,7 +44,7 @@ explain_spki(struct kv_span spki, void *arg)
 		off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
 		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
 
-		if (!cli_read_at(e->path, e->fd, &byte, 1, at))
+		if (!cli_read_at(e->set.path, e->set.fd, &byte, 1, at))
 			return false;
 		printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit,
 		    (intmax_t)at, mask, (byte & mask) != 0 ? "yes" : "no");
@@ -77,7 +69,7 @@ print_record(const struct explaining *e, const char *where, uint64_t number,
 {
 	char name[KV_SOURCE_NAME_BYTES];
 
-	kv_sources_name(e->sources, record[KV_BLOCKLIST_HASH_BYTES], name);
+	kv_sources_name(e->set.sources, record[KV_BLOCKLIST_HASH_BYTES], name);
 	printf("%s %10" PRIu64 " %12" PRIu64 " ", where, number,
 	    number * KV_BLOCKLIST_RECORD_BYTES);
 	for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
@@ -94,13 +86,13 @@ static bool
 print_neighbours(struct explaining *e, const struct kv_blocklist_hash *h,
     uint64_t *foundp)
 {
-	struct list_reader *r = &e->reader;
+	struct list_reader *r = &e->set.reader;
 	list_record before = { 0 }, after = { 0 };
 	uint64_t below = 0, above = 0;
 	const uint8_t *record;
 
 	*foundp = 0;
-	if (!list_reader_adopt(r, e->path, e->fd))
+	if (!list_reader_adopt(r, e->set.path, e->set.fd))
 		return list_reader_is_good(r);
 	printf("%-6s %10s %12s %-30s %s\n", "", "record", "byte", "hash",
 	    "source");
@@ -129,20 +121,20 @@ check_lookup(const struct explaining *e, const struct kv_blocklist_hash *h,
     bool expected)
 {
 	struct kv_blocklist list;
-	enum kv_err err = kv_blocklist_open_fd(e->fd, &list);
+	enum kv_err err = kv_blocklist_open_fd(e->set.fd, &list);
 	bool listed;
 	uint8_t id;
 
 	if (err == KV_OK)
 		err = kv_blocklist_lookup(&list, h, &listed, &id);
 	if (err != KV_OK) {
-		cli_error("%s: %s", e->path, kv_strerror(err));
+		cli_error("%s: %s", e->set.path, kv_strerror(err));
 		return false;
 	}
 	if (listed == expected)
 		return true;
 	cli_error("%s: a login finds this key %s; see keyveto list verify",
-	    e->path, listed ? "listed" : "not listed");
+	    e->set.path, listed ? "listed" : "not listed");
 	return false;
 }
 
@@ -195,84 +187,55 @@ count_problem(const struct input_problem *problem, void *arg)
 	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
-/* Opens the set. False after a message. */
 static bool
-open_set(struct explaining *e, bool is_filter)
+explain_in_set(const struct set_command *c, const struct set_options *o,
+    char **operand)
 {
-	e->explain = is_filter ? explain_by_filter : explain_by_list;
-	e->fd = set_open(e->path);
-	if (e->fd == -1 || is_filter)
-		return e->fd != -1 && filter_adopt(e->path, e->fd, &e->filter);
-	e->sources = list_names_open(e->path);
-	return list_reader_adopt(&e->reader, e->path, e->fd) ||
-	    list_reader_is_good(&e->reader);
-}
-
-static void
-close_set(const struct explaining *e)
-{
-	if (e->fd != -1)
-		close(e->fd);
-	if (e->sources != -1)
-		close(e->sources);
-}
-
-/* Explains the keys of an input. False after a message. */
-static bool
-explain_input(struct explaining *e, const char *input, bool raw)
-{
+	static struct explaining e;
 	const struct input_sink sink = { .key = explain_key,
 		.problem = count_problem,
-		.arg = e };
+		.arg = &e };
+	bool ok = set_open(&e.set, c->kind, operand[0]);
 
-	(raw ? spki_read : input_read)(input, &sink);
-	if (e->keys > 0 || e->problems > 0)
-		return !e->failed && e->problems == 0;
-	cli_error("%s: no key in it", input);
-	return false;
+	e.explain = explain_by_filter;
+	if (ok && c->kind == &set_list) {
+		e.explain = explain_by_list;
+		e.set.sources = list_names_open(operand[0]);
+	}
+	if (ok) {
+		(o->spki ? spki_read : input_read)(operand[1], &sink);
+		ok = !e.failed && e.problems == 0 && e.keys > 0;
+		if (e.keys == 0 && e.problems == 0)
+			cli_error("%s: no key in it", operand[1]);
+	}
+	set_close(&e.set);
+	return cli_stdout_ok() && ok;
 }
 
-static int
-run_explain(const struct cli_command *cmd, int argc, char **argv)
-{
-	const bool is_filter = is_of_filter(cmd);
-	int raw = false;
-	const struct option options[] = {
-		{ "spki", no_argument, &raw, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	static struct explaining e = { .sources = -1 };
-	/* Only filters take --spki. */
-	int status = cli_read_arguments(cmd, argc, argv,
-	    is_filter ? options : options + 1, 2, 2,
-	    is_filter ? "give a filter, and a file with a key or -" :
-			"give a list, and a file with a key or -");
-	bool ok;
-
-	if (status != -1)
-		return status;
-	e.path = argv[optind];
-	ok = open_set(&e, is_filter) &&
-	    explain_input(&e, argv[optind + 1], raw);
-	close_set(&e);
-	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
-}
-
-const struct cli_command filter_explain = {
-	.name = "filter explain",
-	.synopsis = "[--spki] FILE KEY",
-	.help = "Show each bit that a key is looked up by",
-	.details =
+const struct set_command filter_explain = {
+	.cmd.name = "filter explain",
+	.cmd.synopsis = "[--spki] FILE KEY",
+	.cmd.help = "Show each bit that a key is looked up by",
+	.cmd.details =
 	    "  --spki           KEY is a SubjectPublicKeyInfo in DER, as it "
 	    "is\n",
-	.run = run_explain,
+	.cmd.run = set_command_run,
+	.kind = &set_filter,
+	.min = 2,
+	.max = 2,
+	.wanted = "give a filter, and a file with a key or -",
+	.run = explain_in_set,
 };
 
-const struct cli_command list_explain = {
-	.name = "list explain",
-	.synopsis = "FILE KEY",
-	.help = "Show the records that a key is looked up by",
-	.details = "",
-	.run = run_explain,
+const struct set_command list_explain = {
+	.cmd.name = "list explain",
+	.cmd.synopsis = "FILE KEY",
+	.cmd.help = "Show the records that a key is looked up by",
+	.cmd.details = "",
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 2,
+	.max = 2,
+	.wanted = "give a list, and a file with a key or -",
+	.run = explain_in_set,
 };

@@ -3,25 +3,19 @@
  * keyveto list diff: which records came and went between two exact lists. With
  * a DELTA, delta.c writes it.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json_text.h"
 #include "filter_and_list/commands.h"
 #include "sets/list_names.h"
-#include "sets/list_reader.h"
-#include "sets/set.h"
 
-#define IDS 256
+#define IDS (UINT8_MAX + 1)
 
 /* One of the two lists. */
 struct side {
-	struct list_reader reader;
+	struct set set;
 	const uint8_t *record; /* its next one; NULL: none is left */
-	int fd, sources;
 	/* Records that the other does not have, by source. */
 	uint64_t only[IDS];
 };
@@ -39,7 +33,7 @@ advance(struct side *s)
 
 	memcpy(last, s->record, sizeof(last));
 	do
-		s->record = list_reader_next(&s->reader);
+		s->record = list_reader_next(&s->set.reader);
 	while (s->record != NULL && memcmp(last, s->record, sizeof(last)) == 0);
 }
 
@@ -55,7 +49,7 @@ take_record(struct diffing *d, struct side *s)
 		putchar(s == &d->old ? '-' : '+');
 		for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
 			printf("%02x", s->record[i]);
-		kv_sources_name(s->sources, id, name);
+		kv_sources_name(s->set.sources, id, name);
 		printf(" %s\n", name);
 	}
 	advance(s);
@@ -67,8 +61,8 @@ compare_lists(struct diffing *d)
 {
 	struct side *a = &d->old, *b = &d->new;
 
-	a->record = list_reader_next(&a->reader);
-	b->record = list_reader_next(&b->reader);
+	a->record = list_reader_next(&a->set.reader);
+	b->record = list_reader_next(&b->set.reader);
 	while (a->record != NULL || b->record != NULL) {
 		int order = a->record == NULL ?
 		    1 :
@@ -77,7 +71,8 @@ compare_lists(struct diffing *d)
 		    memcmp(a->record, b->record, sizeof(list_record));
 
 		/* After an error in one, the rest of the other is not new. */
-		if (a->reader.why[0] != '\0' || b->reader.why[0] != '\0')
+		if (a->set.reader.why[0] != '\0' ||
+		    b->set.reader.why[0] != '\0')
 			break;
 		if (order < 0)
 			take_record(d, a);
@@ -88,8 +83,8 @@ compare_lists(struct diffing *d)
 			advance(b);
 		}
 	}
-	return list_reader_is_good(&a->reader) &&
-	    list_reader_is_good(&b->reader);
+	return list_reader_is_good(&a->set.reader) &&
+	    list_reader_is_good(&b->set.reader);
 }
 
 static uint64_t
@@ -112,119 +107,82 @@ print_counts(const struct diffing *d)
 		for (size_t id = 0; id < IDS; id++) {
 			if (sides[i]->only[id] == 0)
 				continue;
-			kv_sources_name(sides[i]->sources, (uint8_t)id, name);
+			kv_sources_name(sides[i]->set.sources, (uint8_t)id,
+			    name);
 			printf("%s %s %" PRIu64 "\n", i == 0 ? "gone" : "new",
 			    name, sides[i]->only[id]);
 		}
 	}
 	printf("%" PRIu64 " gone, %" PRIu64 " new, of %" PRIu64 " and %" PRIu64
 	       " records\n",
-	    sum(&d->old), sum(&d->new), d->old.reader.records,
-	    d->new.reader.records);
-}
-
-static json_t *
-counts_to_json(const struct side *s)
-{
-	json_t *sources = json_array();
-	char name[KV_SOURCE_NAME_BYTES];
-
-	for (size_t id = 0; id < IDS; id++) {
-		if (s->only[id] == 0)
-			continue;
-		kv_sources_name(s->sources, (uint8_t)id, name);
-		json_array_append_new(sources,
-		    json_pack("{s:i, s:s, s:I}", "id", (int)id, "source", name,
-			"records", (json_int_t)s->only[id]));
-	}
-	return sources;
+	    sum(&d->old), sum(&d->new), d->old.set.reader.records,
+	    d->new.set.reader.records);
 }
 
 static bool
 print_json(const struct diffing *d)
 {
 	return json_print(json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "old",
-	    json_text(d->old.reader.path), "new", json_text(d->new.reader.path),
-	    "gone", (json_int_t)sum(&d->old), "added", (json_int_t)sum(&d->new),
-	    "gone_by_source", counts_to_json(&d->old), "added_by_source",
-	    counts_to_json(&d->new)));
+	    json_text(d->old.set.reader.path), "new",
+	    json_text(d->new.set.reader.path), "gone", (json_int_t)sum(&d->old),
+	    "added", (json_int_t)sum(&d->new), "gone_by_source",
+	    sources_to_json(d->old.set.sources, d->old.only), "added_by_source",
+	    sources_to_json(d->new.set.sources, d->new.only)));
 }
 
 static bool
 open_side(struct side *s, const char *path)
 {
-	s->sources = list_names_open(path);
-	s->fd = set_open(path);
-	return s->fd != -1 &&
-	    (list_reader_adopt(&s->reader, path, s->fd) ||
-		list_reader_is_good(&s->reader));
+	const bool ok = set_open(&s->set, &set_list, path);
+
+	s->set.sources = list_names_open(path);
+	return ok;
 }
 
-static void
-close_side(struct side *s)
+static bool
+diff_lists(const struct set_command *c, const struct set_options *o,
+    char **path)
 {
-	if (s->fd != -1)
-		close(s->fd);
-	if (s->sources != -1)
-		close(s->sources);
-}
-
-static int
-run_list_diff(const struct cli_command *cmd, int argc, char **argv)
-{
-	int json = false, all = false, force = false;
-	const struct option options[] = {
-		{ "all", no_argument, &all, true },
-		{ "json", no_argument, &json, true },
-		{ "force", no_argument, &force, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 3,
-	    "give the old list, the new one, and the delta to make, if one is "
-	    "wanted");
-	struct diffing *d;
+	static struct diffing d;
 	bool ok;
 
-	if (status != -1)
-		return status;
-	if (json + all + (argc - optind == 3) > 1) {
+	if (o->json + o->all + (path[2] != NULL) > 1) {
 		cli_error("give one of --all, --json and DELTA");
-		return cli_usage_error(cmd);
+		return cli_usage_error(&c->cmd) == 0;
 	}
-	if (argc - optind == 3)
-		return delta_between(&set_list, argv + optind, force) ?
-		    0 :
-		    CLI_UNCHECKED;
-	if ((d = calloc(1, sizeof(*d))) == NULL) {
-		cli_error("%s", strerror(errno));
-		return CLI_UNCHECKED;
-	}
-	d->all = all;
+	if (path[2] != NULL)
+		return delta_between(c, o, path);
+	d.all = o->all;
 	/* Both, so that both can be closed. */
-	ok = open_side(&d->old, argv[optind]);
-	ok = open_side(&d->new, argv[optind + 1]) && ok && compare_lists(d);
-	if (ok && json)
-		ok = print_json(d);
+	ok = open_side(&d.old, path[0]);
+	ok = open_side(&d.new, path[1]) && ok && compare_lists(&d);
+	if (ok && o->json)
+		ok = print_json(&d);
 	else if (ok) {
-		print_counts(d);
+		print_counts(&d);
 		ok = cli_stdout_ok();
 	}
-	close_side(&d->old);
-	close_side(&d->new);
-	free(d);
-	return ok ? 0 : CLI_UNCHECKED;
+	set_close(&d.old.set);
+	set_close(&d.new.set);
+	return ok;
 }
 
-const struct cli_command list_diff = {
-	.name = "list diff",
-	.synopsis = "[--all | --json] OLD NEW [DELTA [--force]]",
-	.help = "Tell what came and went between two lists, or write it",
-	.details =
+const struct set_command list_diff = {
+	.cmd.name = "list diff",
+	.cmd.synopsis = "[--all | --json] OLD NEW [DELTA [--force]]",
+	.cmd.help = "Tell what came and went between two lists, or write it",
+	.cmd.details =
 	    "  --all            print each of them, too: - or +, its hash and "
 	    "its source\n"
 	    "  --json           one JSON object\n"
 	    "  --force          replace a DELTA that exists; keep any other "
 	    "file beside it\n",
-	.run = run_list_diff,
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 2,
+	.max = 3,
+	.wanted =
+	    "give the old list, the new one, and the delta to make, if one is "
+	    "wanted",
+	.run = diff_lists,
 };

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,17 +14,13 @@
 #include "sets/list_names.h"
 #include "sets/list_writer.h"
 #include "sets/pkbf_writer.h"
-#include "sets/set.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define PROGRESS_RECORDS 65536
 
 struct source {
-	const char *path;
-	int fd;
+	struct set set;
 	struct stat st;
-	struct kv_pkbf pkbf; /* of a filter; the others are of a list */
-	struct list_reader reader;
 	const uint8_t *record;	 /* its next one; NULL: none is left */
 	bool has[UINT8_MAX + 1]; /* records of these ids */
 };
@@ -33,20 +28,8 @@ struct source {
 struct merging {
 	struct source *source; /* n of them, each another file */
 	size_t n;
-	int fold, force, yes; /* the options */
+	bool fold;
 	struct progress progress;
-};
-
-/* How sets of a kind are merged. These are false after a message. */
-struct merger {
-	const struct set_kind *kind;
-	const char *wanted;	 /* the arguments */
-	const char *is_no_input; /* why a file is not replaced */
-	struct replace *file;
-	bool (*open_result)(const char *path, int yes);
-	bool (*open_source)(struct source *s);
-	/* Writes the result, replaces the file, and prints what it is. */
-	bool (*merge)(struct merging *m, const char *path);
 };
 
 /* --- filters -------------------------------------------------------------- */
@@ -62,18 +45,6 @@ bit_bytes(uint8_t length)
 	return kv_pkbf_file_bytes(length) - KV_PKBF_HEADER_BYTES;
 }
 
-static bool
-open_filter(const char *path, int yes)
-{
-	return pkbf_writer_open(&filter_writer, path, yes);
-}
-
-static bool
-open_source_filter(struct source *s)
-{
-	return filter_adopt(s->path, s->fd, &s->pkbf);
-}
-
 /*
  * Sets the header of the result: the shortest length, and a revision above all
  * of theirs. The number of entries is the sum, an upper bound: nobody knows
@@ -85,24 +56,26 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 	const struct source *first = &m->source[0];
 	uint64_t entries = 0, revision = 0;
 
-	*h = first->pkbf.header;
+	*h = first->set.filter.header;
 	for (size_t i = 0; i < m->n; i++) {
 		const struct source *s = &m->source[i];
-		const struct kv_pkbf_header *from = &s->pkbf.header;
+		const struct kv_pkbf_header *from = &s->set.filter.header;
 
 		if (from->hashes != h->hashes) {
 			cli_error(
 			    "%s has k %u and %s k %u: such filters "
 			    "cannot be merged, add the keys to one instead",
-			    first->path, h->hashes, s->path, from->hashes);
+			    first->set.path, h->hashes, s->set.path,
+			    from->hashes);
 			return false;
 		}
-		if (from->length != first->pkbf.header.length && !m->fold) {
+		if (from->length != first->set.filter.header.length &&
+		    !m->fold) {
 			cli_error("%s has p %u and %s p %u: --fold makes all "
 				  "as short as the shortest, with more false "
 				  "positives",
-			    first->path, first->pkbf.header.length, s->path,
-			    from->length);
+			    first->set.path, first->set.filter.header.length,
+			    s->set.path, from->length);
 			return false;
 		}
 		if (from->length < h->length)
@@ -130,7 +103,7 @@ static bool
 or_source(struct merging *m, const struct source *s, size_t len, off_t at,
     off_t stretch, bool *usedp)
 {
-	off_t end = bit_bytes(s->pkbf.header.length);
+	off_t end = bit_bytes(s->set.filter.header.length);
 	size_t want = len;
 
 	if (len < BLOCK_BYTES) {
@@ -141,9 +114,9 @@ or_source(struct merging *m, const struct source *s, size_t len, off_t at,
 		off_t from = KV_PKBF_HEADER_BYTES + at;
 
 		progress_add(&m->progress, want);
-		if (filter_is_hole(s->fd, from, want))
+		if (filter_is_hole(s->set.fd, from, want))
 			continue;
-		if (!cli_read_at(s->path, s->fd, block, want, from))
+		if (!cli_read_at(s->set.path, s->set.fd, block, want, from))
 			return false;
 		if (!*usedp)
 			memset(merged, 0, len);
@@ -165,7 +138,8 @@ merge_bits(struct merging *m, uint8_t length)
 	bool ok = true;
 
 	for (size_t i = 0; i < m->n; i++)
-		total += (uint64_t)bit_bytes(m->source[i].pkbf.header.length);
+		total += (uint64_t)bit_bytes(
+		    m->source[i].set.filter.header.length);
 	progress_start(&m->progress, "merging", total);
 	for (off_t at = 0; ok && at < bytes; at += (off_t)len) {
 		bool used = false;
@@ -194,33 +168,9 @@ merge_filters(struct merging *m, const char *path)
 	return true;
 }
 
-static const struct merger of_filters = {
-	.kind = &set_filter,
-	.wanted = "give the resulting filter and those to merge",
-	.is_no_input = "exists, and is not among the filters to merge; name it "
-		       "again to keep what it lists, or give --force",
-	.file = &filter_writer.file,
-	.open_result = open_filter,
-	.open_source = open_source_filter,
-	.merge = merge_filters,
-};
-
 /* --- exact lists ---------------------------------------------------------- */
 
 static struct list_writer list_writer;
-
-static bool
-open_list(const char *path, int yes)
-{
-	return list_writer_open(&list_writer, path, yes);
-}
-
-static bool
-open_source_list(struct source *s)
-{
-	return list_reader_adopt(&s->reader, s->path, s->fd) ||
-	    list_reader_is_good(&s->reader);
-}
 
 /* The source with the lowest next record; NULL if none is left. */
 static struct source *
@@ -250,8 +200,9 @@ merge_records(struct merging *m)
 	bool ok = true;
 
 	for (size_t i = 0; i < m->n; i++) {
-		m->source[i].record = list_reader_next(&m->source[i].reader);
-		total += m->source[i].reader.records;
+		m->source[i].record = list_reader_next(
+		    &m->source[i].set.reader);
+		total += m->source[i].set.reader.records;
 	}
 	progress_start(&m->progress, "merging", total * sizeof(list_record));
 	while (ok && (s = find_lowest(m)) != NULL) {
@@ -261,14 +212,14 @@ merge_records(struct merging *m)
 			ok = list_writer_put(&list_writer, last);
 		}
 		s->has[s->record[KV_BLOCKLIST_HASH_BYTES]] = true;
-		s->record = list_reader_next(&s->reader);
+		s->record = list_reader_next(&s->set.reader);
 		if (++done % PROGRESS_RECORDS == 0)
 			progress_add(&m->progress,
 			    PROGRESS_RECORDS * sizeof(list_record));
 	}
 	progress_clear(&m->progress);
 	for (size_t i = 0; ok && i < m->n; i++)
-		ok = list_reader_is_good(&m->source[i].reader);
+		ok = list_reader_is_good(&m->source[i].set.reader);
 	return ok;
 }
 
@@ -281,7 +232,7 @@ compare_names(const struct source *s, const char *path)
 {
 	char name[KV_SOURCE_NAME_BYTES], number[KV_SOURCE_NAME_BYTES];
 	char result[KV_SOURCE_NAME_BYTES];
-	int in = list_names_open(s->path), out = list_names_open(path);
+	int in = list_names_open(s->set.path), out = list_names_open(path);
 
 	for (unsigned int id = 0; id <= UINT8_MAX; id++) {
 		if (!s->has[id])
@@ -292,7 +243,7 @@ compare_names(const struct source *s, const char *path)
 		if (strcmp(name, result) != 0 && strcmp(result, number) != 0)
 			cli_error("note: source %u is %s in %s; in %s it is "
 				  "called %s",
-			    id, name, s->path, path, result);
+			    id, name, s->set.path, path, result);
 	}
 	if (in != -1)
 		close(in);
@@ -320,17 +271,6 @@ merge_lists(struct merging *m, const char *path)
 	return true;
 }
 
-static const struct merger of_lists = {
-	.kind = &set_list,
-	.wanted = "give the resulting list and those to merge",
-	.is_no_input = "exists, and is not among the lists to merge; name it "
-		       "again to keep what it lists, or give --force",
-	.file = &list_writer.file,
-	.open_result = open_list,
-	.open_source = open_source_list,
-	.merge = merge_lists,
-};
-
 /* --- both ----------------------------------------------------------------- */
 
 /* Whether this file is one of the inputs. */
@@ -347,22 +287,19 @@ is_input(const struct merging *m, const struct stat *st)
 
 /* Opens all inputs. A file that is given twice is used once. */
 static bool
-open_sources(struct merging *m, const struct merger *of, char **paths)
+open_sources(struct merging *m, const struct set_kind *kind, char **paths)
 {
 	for (; *paths != NULL; paths++) {
 		struct source *s = &m->source[m->n];
 
-		s->path = *paths;
-		if ((s->fd = set_open(s->path)) == -1)
-			return false;
-		if (!of->open_source(s) ||
-		    (fstat(s->fd, &s->st) == -1 &&
-			!cli_failed(s->path, "cannot be read"))) {
-			close(s->fd);
+		if (!set_open(&s->set, kind, *paths) ||
+		    (fstat(s->set.fd, &s->st) == -1 &&
+			!cli_failed(*paths, "cannot be read"))) {
+			set_close(&s->set);
 			return false;
 		}
 		if (is_input(m, &s->st))
-			close(s->fd);
+			set_close(&s->set);
 		else
 			m->n++;
 	}
@@ -370,66 +307,84 @@ open_sources(struct merging *m, const struct merger *of, char **paths)
 }
 
 static bool
-merge_sets(struct merging *m, const struct merger *of, const char *path,
-    char **inputs)
+merge_into(struct merging *m, const struct set_command *c, bool force,
+    char **path)
 {
-	/* Lock first: the result is often one of the inputs. */
-	return of->open_result(path, m->yes) && open_sources(m, of, inputs) &&
-	    set_may_replace(of->file, of->kind, m->force,
-		is_input(m, &of->file->old_st) ? NULL : of->is_no_input) &&
-	    of->merge(m, path);
-}
-
-/* Only filters take --fold, the first of options. */
-static int
-run_merge(const struct cli_command *cmd, int argc, char **argv)
-{
-	const struct merger *of = is_of_filter(cmd) ? &of_filters : &of_lists;
-	struct merging m = { .n = 0 };
-	const struct option options[] = {
-		{ "fold", no_argument, &m.fold, true },
-		{ "force", no_argument, &m.force, true },
-		{ "yes", no_argument, &m.yes, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	int status = cli_read_arguments(cmd, argc, argv,
-	    is_of_filter(cmd) ? options : options + 1, 2, INT_MAX, of->wanted);
+	const bool is_list = c->kind == &set_list;
+	struct replace *file = is_list ?
+	    &list_writer.file :
+	    &filter_writer.file;
+	char why[128];
 	bool ok;
 
-	if (status != -1)
-		return status;
-	m.source = calloc((size_t)(argc - optind), sizeof(*m.source));
-	if (m.source == NULL) {
-		cli_error("%s", strerror(errno));
-		return CLI_UNCHECKED;
-	}
-	ok = merge_sets(&m, of, argv[optind], argv + optind + 1);
-	for (size_t i = 0; i < m.n; i++)
-		close(m.source[i].fd);
-	replace_close(of->file);
-	free(m.source);
-	return ok ? 0 : CLI_UNCHECKED;
+	snprintf(why, sizeof(why),
+	    "exists, and is not among the %ss to merge; name it again to keep "
+	    "what it lists, or give --force",
+	    c->kind->name);
+	/* Lock first: the result is often one of the inputs. */
+	ok = (is_list ? list_writer_open(&list_writer, *path) :
+			pkbf_writer_open(&filter_writer, *path)) &&
+	    open_sources(m, c->kind, path + 1) &&
+	    set_may_replace(file, c->kind, force,
+		is_input(m, &file->old_st) ? NULL : why) &&
+	    (is_list ? merge_lists : merge_filters)(m, *path);
+
+	replace_close(file);
+	return ok;
 }
 
-const struct cli_command filter_merge = {
-	.name = "filter merge",
-	.synopsis = "OUT IN... [--fold] [--force] [--yes]",
-	.help = "Make one filter of several",
-	.details = "  --fold           if p differs, make all as short as the "
-		   "shortest\n"
-		   "  --force          replace an OUT that is not among them\n"
-		   "  --yes            although it may lock out root or an "
-		   "administrator\n",
-	.run = run_merge,
+static bool
+merge_sets(const struct set_command *c, const struct set_options *o,
+    char **operand)
+{
+	struct merging m = { .fold = o->fold };
+	size_t n = 0;
+	bool ok;
+
+	while (operand[n] != NULL)
+		n++;
+	m.source = calloc(n, sizeof(*m.source));
+	if (m.source == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	ok = merge_into(&m, c, o->force, operand);
+	for (size_t i = 0; i < m.n; i++)
+		set_close(&m.source[i].set);
+	free(m.source);
+	return ok;
+}
+
+const struct set_command filter_merge = {
+	.cmd.name = "filter merge",
+	.cmd.synopsis = "OUT IN... [--fold] [--force] [--yes]",
+	.cmd.help = "Make one filter of several",
+	.cmd.details =
+	    "  --fold           if p differs, make all as short as the "
+	    "shortest\n"
+	    "  --force          replace an OUT that is not among them\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n",
+	.cmd.run = set_command_run,
+	.kind = &set_filter,
+	.min = 2,
+	.max = INT_MAX,
+	.wanted = "give the resulting filter and those to merge",
+	.run = merge_sets,
 };
 
-const struct cli_command list_merge = {
-	.name = "list merge",
-	.synopsis = "OUT IN... [--force] [--yes]",
-	.help = "Make one exact list of several",
-	.details = "  --force          replace an OUT that is not among them\n"
-		   "  --yes            although it may lock out root or an "
-		   "administrator\n",
-	.run = run_merge,
+const struct set_command list_merge = {
+	.cmd.name = "list merge",
+	.cmd.synopsis = "OUT IN... [--force] [--yes]",
+	.cmd.help = "Make one exact list of several",
+	.cmd.details =
+	    "  --force          replace an OUT that is not among them\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n",
+	.cmd.run = set_command_run,
+	.kind = &set_list,
+	.min = 2,
+	.max = INT_MAX,
+	.wanted = "give the resulting list and those to merge",
+	.run = merge_sets,
 };

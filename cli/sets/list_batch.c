@@ -56,23 +56,16 @@ list_batch_sort(struct list_batch *b)
 	b->n = kept;
 }
 
-/* NULL without an old list, too. */
-static const uint8_t *
-next_record(struct list_reader *old)
-{
-	return old != NULL ? list_reader_next(old) : NULL;
-}
-
 bool
-list_batch_write(struct list_batch *b, struct list_writer *w,
-    struct list_reader *old)
+list_batch_write(struct list_batch *b, struct list_writer *w)
 {
+	struct list_reader *old = &w->old;
 	const uint8_t *record;
 	size_t i = 0;
 	bool ok = replace_begin(&w->file);
 
 	list_batch_sort(b);
-	record = next_record(old);
+	record = w->keeps_old ? list_reader_next(old) : NULL;
 	while (ok && (record != NULL || i < b->n)) {
 		int order = record == NULL ?
 		    1 :
@@ -90,9 +83,9 @@ list_batch_write(struct list_batch *b, struct list_writer *w,
 			i++;
 		}
 		ok = list_writer_put(w, record);
-		record = next_record(old);
+		record = list_reader_next(old);
 	}
-	return ok && (old == NULL || list_reader_is_good(old));
+	return ok && (!w->keeps_old || list_reader_is_good(old));
 }
 
 void

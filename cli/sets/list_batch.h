@@ -21,12 +21,11 @@ bool list_batch_add(struct list_batch *b, const struct kv_blocklist_hash *h,
 void list_batch_sort(struct list_batch *b);
 
 /*
- * Begins a new list with w, and writes the records of old, if it is not NULL,
- * and in their places those of b whose hash it does not have. Sorts b. False
- * after a message.
+ * Begins a new list with w, and writes the old records that w keeps, and in
+ * their places those of b whose hash these have not. Sorts b. False after a
+ * message.
  */
-bool list_batch_write(struct list_batch *b, struct list_writer *w,
-    struct list_reader *old);
+bool list_batch_write(struct list_batch *b, struct list_writer *w);
 
 void list_batch_free(struct list_batch *b);
 

@@ -9,11 +9,21 @@
 #include "sets/set.h"
 
 bool
-list_writer_open(struct list_writer *w, const char *path, int yes)
+list_writer_open(struct list_writer *w, const char *path)
 {
 	w->records = w->used = 0;
+	w->keeps_old = false;
 	memset(w->has_id, 0, sizeof(w->has_id));
-	return set_replace(&w->file, &set_list, path, yes);
+	return set_replace(&w->file, &set_list, path);
+}
+
+bool
+list_writer_keep_old(struct list_writer *w)
+{
+	w->keeps_old = w->file.old != -1;
+	return !w->keeps_old ||
+	    list_reader_adopt(&w->old, w->file.path, w->file.old) ||
+	    list_reader_is_good(&w->old);
 }
 
 static bool
@@ -48,10 +58,4 @@ bool
 list_writer_commit(struct list_writer *w)
 {
 	return write_buffer(w) && set_commit(&w->file);
-}
-
-void
-list_writer_close(struct list_writer *w)
-{
-	replace_close(&w->file);
 }

@@ -11,26 +11,27 @@
 
 struct list_writer {
 	struct replace file;
-	struct list_reader old; /* the list that is replaced, if there is one */
-	uint64_t records;	/* put so far */
+	struct list_reader old;
+	bool keeps_old;		    /* old is the list that is replaced */
+	uint64_t records;	    /* put so far */
 	bool has_id[UINT8_MAX + 1]; /* the sources of those records */
 	size_t used;
 	list_record buffer[LIST_BUFFER_RECORDS];
 };
 
 /*
- * Opens the file, as set_replace. w->old is for the old list, which the caller
- * opens. Always call list_writer_close, even after a failure. These functions
- * print a message before they return false.
+ * Opens the file, as set_replace. Always call replace_close for w->file, even
+ * after a failure. These functions print a message before they return false.
  */
-bool list_writer_open(struct list_writer *w, const char *path, int yes);
+bool list_writer_open(struct list_writer *w, const char *path);
+
+/* Begins to read the old list, if there is one: its records are kept. */
+bool list_writer_keep_old(struct list_writer *w);
 
 /* Appends a record, after replace_begin. The caller keeps the order. */
 bool list_writer_put(struct list_writer *w, const uint8_t *record);
 
 /* Replaces the old file, as set_commit. */
 bool list_writer_commit(struct list_writer *w);
-
-void list_writer_close(struct list_writer *w);
 
 #endif

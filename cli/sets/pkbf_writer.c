@@ -9,10 +9,10 @@
 #include "sets/set.h"
 
 bool
-pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes)
+pkbf_writer_open(struct pkbf_writer *w, const char *path)
 {
 	*w = (struct pkbf_writer){ .header = { 0 } };
-	return set_replace(&w->file, &set_filter, path, yes);
+	return set_replace(&w->file, &set_filter, path);
 }
 
 bool

@@ -19,7 +19,7 @@ struct pkbf_writer {
  * Opens the file, as set_replace. Always call replace_close for w->file, even
  * after a failure. These functions print a message before they return false.
  */
-bool pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes);
+bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
 
 /* Loads the header of the old filter. Fails if there is none. */
 bool pkbf_writer_load(struct pkbf_writer *w);

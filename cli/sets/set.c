@@ -4,13 +4,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "host/files.h"
-#include "kv_pkbf.h"
-#include "sets/list_reader.h"
+#include "sets/filter_file.h"
 
 _Static_assert(SET_WHY_BYTES == LIST_WHY_BYTES, "find_list_fault copies it");
+
+static bool
+adopt_filter(struct set *s)
+{
+	return filter_adopt(s->path, s->fd, &s->filter);
+}
+
+static bool
+adopt_list(struct set *s)
+{
+	return list_reader_adopt(&s->reader, s->path, s->fd) ||
+	    list_reader_is_good(&s->reader);
+}
 
 static bool
 find_filter_fault(const char *path, int fd, char why[static SET_WHY_BYTES])
@@ -42,6 +55,7 @@ const struct set_kind set_filter = {
 	.article = "a filter",
 	.change = CHANGE_FILTER,
 	.delta = DELTA_FILTER,
+	.adopt = adopt_filter,
 	.find_fault = find_filter_fault,
 };
 
@@ -50,11 +64,12 @@ const struct set_kind set_list = {
 	.article = "an exact list",
 	.change = CHANGE_LIST,
 	.delta = DELTA_LIST,
+	.adopt = adopt_list,
 	.find_fault = find_list_fault,
 };
 
 int
-set_open(const char *path)
+set_open_file(const char *path)
 {
 	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
 	int fd = files_open(path, O_NONBLOCK);
@@ -65,15 +80,31 @@ set_open(const char *path)
 }
 
 bool
-set_replace(struct replace *r, const struct set_kind *kind, const char *path,
-    int yes)
+set_open(struct set *s, const struct set_kind *kind, const char *path)
+{
+	s->path = path;
+	s->sources = -1;
+	s->fd = set_open_file(path);
+	return s->fd != -1 && kind->adopt(s);
+}
+
+void
+set_close(const struct set *s)
+{
+	if (s->fd != -1)
+		close(s->fd);
+	if (s->sources != -1)
+		close(s->sources);
+}
+
+bool
+set_replace(struct replace *r, const struct set_kind *kind, const char *path)
 {
 	if (!replace_open(r, path))
 		return false;
 	r->root_only = true;
 	r->change = kind->change;
 	r->via = kind->name;
-	r->yes = yes;
 	return true;
 }
 

@@ -8,14 +8,19 @@
 
 #include "host/replace.h"
 #include "sets/delta.h"
+#include "sets/list_reader.h"
 
 #define SET_WHY_BYTES 256
+
+struct set;
 
 struct set_kind {
 	const char *name;    /* "list"; so is its subcommand */
 	const char *article; /* "an exact list" */
 	enum change_kind change;
 	enum delta_kind delta;
+	/* Begins to read s->fd, by s->filter or s->reader. False after a message. */
+	bool (*adopt)(struct set *s);
 	/*
 	 * Sets why to what makes an open file no such set; "" if it is one.
 	 * False after a message.
@@ -26,17 +31,29 @@ struct set_kind {
 
 extern const struct set_kind set_filter, set_list;
 
-/* Opens a set, or a delta, for reading. -1 after a message. */
-int set_open(const char *path);
+/* A set that is open for reading. */
+struct set {
+	const char *path; /* the caller's */
+	int fd;
+	struct kv_pkbf filter;	   /* of a filter */
+	struct list_reader reader; /* of a list */
+	int sources; /* LIST.sources, if the caller opens it; -1: not open */
+};
+
+/* Opens a set. False after a message: call set_close even then. */
+bool set_open(struct set *s, const struct set_kind *kind, const char *path);
+void set_close(const struct set *s);
+
+/* Opens a set or a delta as a file for reading. -1 after a message. */
+int set_open_file(const char *path);
 
 /*
  * Waits until no other keyveto writes the file, and opens the old file, if
- * there is one, as r->old. yes: what is committed may refuse keys that root or
- * an administrator needs. Always call replace_close, even after a failure.
+ * there is one, as r->old. Always call replace_close, even after a failure.
  * These functions print a message before they return false.
  */
 bool set_replace(struct replace *r, const struct set_kind *kind,
-    const char *path, int yes);
+    const char *path);
 
 /*
  * Call before replace_begin. Whether the old file may be replaced: a set of
