@@ -11,6 +11,10 @@
 #include "base/io.h"
 #include "base/progress.h"
 
+/* Both are multiples of a page, so that windows begin and end with pages. */
+#define WINDOW_BYTES (64 * 1024 * 1024)
+#define PAGE_BYTES 4096
+
 /* The bits of so many keys are fetched in parallel. */
 #define GROUP_KEYS 64
 
@@ -20,29 +24,141 @@
  */
 #define FEW_KEYS 256
 
+static size_t
+pages_of(size_t bytes)
+{
+	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+}
+
 bool
 additions_open(struct additions *a, struct pkbf_writer *writer)
 {
-	const char *path = writer->file.path;
+	struct additions_window *w = &a->window;
+	const off_t bytes = kv_pkbf_file_bytes(writer->header.length);
+	const size_t room = bytes < WINDOW_BYTES ? (size_t)bytes : WINDOW_BYTES;
 
-	*a = (struct additions){ .writer = writer, .spill = -1 };
+	*a = (struct additions){ .writer = writer,
+		.window = { .file_bytes = bytes, .start = -1 },
+		.spill = -1 };
 	a->batch = calloc(1, sizeof(*a->batch));
-	if (a->batch == NULL)
-		return cli_failed(path, "cannot be changed");
-	return window_open(&a->window, path,
-	    kv_pkbf_file_bytes(writer->header.length));
+	/* Only pages that are touched use memory. */
+	w->bytes = calloc(1, room);
+	w->used = calloc(pages_of(room), sizeof(*w->used));
+	return (a->batch != NULL && w->bytes != NULL && w->used != NULL) ||
+	    cli_failed(writer->file.path, "cannot be changed");
 }
 
 void
 additions_close(struct additions *a)
 {
-	window_close(&a->window);
+	free(a->window.bytes);
+	free(a->window.used);
 	free(a->batch);
-	a->batch = NULL;
 	if (a->spill != -1)
 		close(a->spill);
-	a->spill = -1;
 }
+
+/* --- the window ----------------------------------------------------------- */
+
+/* Makes the pages from..end zero. */
+static void
+clear(struct additions_window *w, size_t from, size_t end)
+{
+	for (; from < end; from += PAGE_BYTES) {
+		size_t page = from / PAGE_BYTES;
+		size_t len = end - from < PAGE_BYTES ? end - from : PAGE_BYTES;
+
+		if (w->used[page])
+			memset(w->bytes + from, 0, len);
+		w->used[page] = false;
+	}
+}
+
+/*
+ * The offset in the window of the next data (SEEK_DATA) or hole (SEEK_HOLE) of
+ * the file, from offset at in the window on; the window's length if there is
+ * none. A file system that cannot tell has data everywhere.
+ */
+static size_t
+next(const struct additions_window *w, int fd, size_t at, int what)
+{
+	off_t found = lseek(fd, w->start + (off_t)at, what);
+
+	if (found == -1 && what == SEEK_DATA && errno != ENXIO)
+		return at;
+	return found == -1 || found - w->start > (off_t)w->len ?
+	    w->len :
+	    (size_t)(found - w->start);
+}
+
+/* Reads the pages from..end. */
+static bool
+read_pages(struct additions *a, size_t from, size_t end)
+{
+	struct additions_window *w = &a->window;
+
+	if (from == end)
+		return true;
+	memset(w->used + from / PAGE_BYTES, true,
+	    pages_of(end - from) * sizeof(*w->used));
+	return cli_read_at(a->writer->file.path, a->writer->file.old,
+	    w->bytes + from, end - from, w->start + (off_t)from);
+}
+
+/*
+ * Loads the part of the old file that begins at offset start, a multiple of
+ * WINDOW_BYTES. False after a message.
+ */
+static bool
+load(struct additions *a, off_t start)
+{
+	struct additions_window *w = &a->window;
+	const int fd = a->writer->file.old;
+	off_t left = w->file_bytes - start;
+	size_t at = 0, data, end;
+
+	w->start = start;
+	w->len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+	while (at < w->len) {
+		data = next(w, fd, at, SEEK_DATA);
+		/* Whole pages, even if blocks of the file system are smaller. */
+		end = pages_of(next(w, fd, data, SEEK_HOLE)) * PAGE_BYTES;
+		if (data < w->len)
+			data -= data % PAGE_BYTES;
+		/* The file may change between the two. */
+		if (end <= data)
+			end = data + PAGE_BYTES;
+		if (end > w->len)
+			end = w->len;
+		clear(w, at, data);
+		at = end;
+		if (!read_pages(a, data, end))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Finds the next pages that are used, from *atp on: 0, or where the ones before
+ * end. Sets *atp to their offset, and returns how many bytes they have; 0: there
+ * are no more.
+ */
+static size_t
+find_used(const struct additions_window *w, size_t *atp)
+{
+	size_t page = pages_of(*atp), pages = pages_of(w->len), end;
+
+	while (page < pages && !w->used[page])
+		page++;
+	for (end = page; end < pages && w->used[end];)
+		end++;
+	*atp = page * PAGE_BYTES;
+	if (page == pages)
+		return 0;
+	return (end == pages ? w->len : end * PAGE_BYTES) - *atp;
+}
+
+/* --- the bits ------------------------------------------------------------- */
 
 /* A bit of a key that lies in the window. */
 struct hit {
@@ -56,7 +172,7 @@ static size_t
 find_hits(const struct additions *a, size_t from, size_t end, struct hit *hit)
 {
 	const struct kv_pkbf_header *h = &a->writer->header;
-	const struct window *w = &a->window;
+	const struct additions_window *w = &a->window;
 	const uint64_t mask = ((uint64_t)1 << h->length) - 1;
 	size_t n = 0;
 
@@ -91,7 +207,7 @@ static bool
 set_bits(struct additions *a)
 {
 	static struct hit hit[GROUP_KEYS * UINT8_MAX];
-	struct window *w = &a->window;
+	struct additions_window *w = &a->window;
 	bool changed = false;
 
 	for (size_t from = 0; from < a->n; from += GROUP_KEYS) {
@@ -103,13 +219,13 @@ set_bits(struct additions *a)
 		for (size_t i = 0; i < n; i++) {
 			uint8_t *byte = &w->bytes[hit[i].at];
 			bool *is_new = &a->batch->is_new[hit[i].key];
-			bool fresh = (*byte & hit[i].mask) == 0;
+			const bool sets = (*byte & hit[i].mask) == 0;
 
 			*byte |= hit[i].mask;
-			w->used[hit[i].at / WINDOW_PAGE_BYTES] = true;
-			a->added += fresh && !*is_new;
-			*is_new |= fresh;
-			changed |= fresh;
+			w->used[hit[i].at / PAGE_BYTES] = true;
+			a->added += sets && !*is_new;
+			*is_new |= sets;
+			changed |= sets;
 		}
 	}
 	return changed;
@@ -144,19 +260,13 @@ spill_batch(struct additions *a)
 	return write_batch(a, a->spilled++, a->batch, sizeof(*a->batch));
 }
 
-static bool
-load(struct additions *a, off_t start)
-{
-	return window_load(&a->window, a->writer->file.old, start);
-}
-
 /* Makes room for another batch. */
 static bool
 empty_batch(struct additions *a)
 {
 	bool ok = true;
 
-	if (!window_is_whole(&a->window))
+	if (a->window.file_bytes > WINDOW_BYTES)
 		ok = spill_batch(a);
 	else if (a->window.start != -1 || (ok = load(a, 0)))
 		(void)set_bits(a);
@@ -220,10 +330,10 @@ look_up_few(const struct additions *a, bool *knownp)
 static bool
 write_window(const struct additions *a)
 {
-	const struct window *w = &a->window;
+	const struct additions_window *w = &a->window;
 	size_t at = 0, len;
 
-	for (; (len = window_next_used(w, &at)) > 0; at += len) {
+	for (; (len = find_used(w, &at)) > 0; at += len) {
 		size_t skip = w->start + (off_t)at == 0 ?
 		    KV_PKBF_HEADER_BYTES :
 		    0;

@@ -7,8 +7,8 @@
  * that does not fit in memory takes a read and a write of the disk for each bit.
  * So the keys' hashes are kept until all are known: a batch in memory, the other
  * batches in a file without a name beside the filter, 17 bytes a key. Then the
- * filter goes through a window (sets/window.h) from its start to its end. In
- * each window the bits of all keys that lie there are set, in the order of the
+ * filter goes through a window of 64 MiB from its start to its end. In each
+ * window the bits of all keys that lie there are set, in the order of the
  * keys.
  *
  * A key is new if it sets a bit that neither the filter nor a key before it has
@@ -23,7 +23,6 @@
 #define CLI_SETS_ADDITIONS_H
 
 #include "sets/pkbf_writer.h"
-#include "sets/window.h"
 
 /* So many keys are in a batch. */
 #define ADDITIONS_BATCH 16384
@@ -34,9 +33,18 @@ struct additions_batch {
 	bool is_new[ADDITIONS_BATCH];
 };
 
+/* A part of the filter in memory. Holes of the file cost nothing. */
+struct additions_window {
+	off_t file_bytes; /* the size of the file */
+	off_t start;	  /* offset in the file; -1: nothing is loaded */
+	size_t len;	  /* bytes of the file */
+	uint8_t *bytes;
+	bool *used; /* for each page: may have other bytes than zeros */
+};
+
 struct additions {
 	struct pkbf_writer *writer;
-	struct window window;
+	struct additions_window window;
 	struct additions_batch *batch; /* the batch that is filled or used */
 	size_t n;		       /* keys in it */
 	int spill;	  /* the full batches; -1: there are none */
