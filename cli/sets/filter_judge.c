@@ -1,15 +1,160 @@
 /* SPDX-License-Identifier: ISC */
 #include "sets/filter_judge.h"
 
+#include <sys/random.h>
+
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "command.h"
 #include "sets/filter_file.h"
-#include "sets/filter_probe.h"
 
 #define ERROR_MAX 4095 /* no errno is higher */
+#define BLOCK_BYTES (256 * 1024)
+
+#define KEYS_MAX 200000
+/* The clock is asked after so many. */
+#define KEYS_AT_ONCE 256
+#define NANOSECONDS_MAX 500000000
+#define CHANCE_MAX 1e-4
+/* A filter with so many bytes is read at once. */
+#define MEMORY_MAX ((size_t)4 << 20)
+
+/* --- looking random keys up ----------------------------------------------- */
+
+/*
+ * The rates of sets/filter_facts take the positions of a key for independent,
+ * which they are not: a filter can be made that lists many times as many keys.
+ */
+struct probe {
+	uint64_t keys, listed;
+};
+
+static int64_t
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* SplitMix64: from a seed that the publisher cannot know. */
+static uint64_t
+next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* The same answer as kv_pkbf_lookup, from all bits in memory. */
+static bool
+is_listed(const uint8_t *bits, const struct kv_pkbf_header *h,
+    const struct kv_pkbf_hash *hash)
+{
+	for (unsigned int i = 0; i < h->hashes; i++) {
+		const uint64_t n = kv_pkbf_position(hash, i, h->length);
+
+		if ((bits[n / 8] & 0x80U >> n % 8) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* bits: all of them, or NULL, to read each from the file. */
+static enum kv_err
+look_up(const struct kv_pkbf *f, const uint8_t *bits, uint64_t *state,
+    struct probe *p)
+{
+	struct kv_pkbf_hash hash;
+	bool listed = false;
+	enum kv_err r = KV_OK;
+
+	for (size_t i = 0; i < KEYS_AT_ONCE && r == KV_OK; i++) {
+		hash.h1 = next_random(state);
+		/* As in kv_pkbf_hash, it is odd. */
+		hash.h2 = next_random(state) | 1;
+		if (bits != NULL)
+			listed = is_listed(bits, &f->header, &hash);
+		else
+			r = kv_pkbf_lookup(f, &hash, &listed);
+		p->listed += listed;
+	}
+	p->keys += KEYS_AT_ONCE;
+	return r;
+}
+
+/*
+ * Looks up to 200,000 random keys up, by two random hashes each, for at most
+ * half a second. A filter that is not in memory is read at random places. False
+ * after a message that begins with path.
+ */
+static bool
+run_probe(const char *path, const struct kv_pkbf *f, struct probe *p)
+{
+	const size_t len = (size_t)1 << (f->header.length - 3);
+	const int64_t end = now() + NANOSECONDS_MAX;
+	uint8_t *bits = len <= MEMORY_MAX ? malloc(len) : NULL;
+	enum kv_err r = KV_OK;
+	uint64_t state;
+	bool ok = true;
+
+	*p = (struct probe){ .keys = 0 };
+	if (getrandom(&state, sizeof(state), 0) != sizeof(state))
+		ok = cli_failed(path, "no random numbers");
+	if (ok && bits != NULL)
+		ok = cli_read_at(path, f->fd, bits, len, KV_PKBF_HEADER_BYTES);
+	while (ok && p->keys < KEYS_MAX && (p->keys == 0 || now() < end)) {
+		if ((r = look_up(f, bits, &state, p)) == KV_OK)
+			continue;
+		cli_error("%s: %s", path, kv_strerror(r));
+		ok = false;
+	}
+	free(bits);
+	return ok;
+}
+
+/*
+ * The chance of n or more hits where mean are expected, n > mean, by Poisson's
+ * distribution. It is above that of the binomial distribution there.
+ */
+static double
+chance_of(double mean, uint64_t n)
+{
+	double term = exp((double)n * log(mean) - mean - lgamma((double)n + 1)),
+	       sum = 0;
+
+	for (uint64_t i = n; term > 1e-12; i++) {
+		sum += term;
+		term *= mean / ((double)i + 1);
+	}
+	return sum;
+}
+
+/*
+ * Whether the share of all keys that the filter lists is above rate with a
+ * confidence of 99.99 %: a filter with exactly that rate would list as many of
+ * the keys of p in less than one probe in 10,000.
+ */
+static bool
+exceeds(const struct probe *p, double rate)
+{
+	const double mean = (double)p->keys * rate;
+
+	return (double)p->listed > mean &&
+	    chance_of(mean, p->listed) < CHANCE_MAX;
+}
+
+/* --- a whole filter ------------------------------------------------------- */
 
 /*
  * Whether the filter lists no more than max_rate of all keys: by its bits, and
@@ -19,16 +164,16 @@ static bool
 has_rate(const char *shown, const struct kv_pkbf *f,
     const struct filter_facts *facts, double max_rate)
 {
-	struct filter_probe p;
+	struct probe p;
 
 	if (facts->rate_by_bits > max_rate)
 		cli_error("%s: would refuse %.3g of all keys by chance, which "
 			  "is more than MaxFalsePositives allows (%.3g); ask "
 			  "its publisher for a larger one",
 		    shown, facts->rate_by_bits, max_rate);
-	else if (!filter_probe_run(shown, f, &p))
+	else if (!run_probe(shown, f, &p))
 		return false;
-	else if (filter_probe_exceeds(&p, max_rate))
+	else if (exceeds(&p, max_rate))
 		cli_error("%s: lists %" PRIu64 " of %" PRIu64
 			  " random keys, which is more than MaxFalsePositives "
 			  "allows (%.3g), although its bits look like %.3g; "
@@ -60,6 +205,60 @@ filter_judge(const char *shown, int fd, double max_rate,
 	return false;
 }
 
+/* Counts the bits that are set in a, and those of them that are not in b. */
+static void
+count_block(const uint8_t *a, const uint8_t *b, size_t len, uint64_t *setp,
+    uint64_t *lostp)
+{
+	uint64_t x, y;
+
+	for (; len >= sizeof(x);
+	     a += sizeof(x), b += sizeof(y), len -= sizeof(x)) {
+		memcpy(&x, a, sizeof(x));
+		memcpy(&y, b, sizeof(y));
+		*setp += (uint64_t)__builtin_popcountll(x);
+		*lostp += (uint64_t)__builtin_popcountll(x & ~y);
+	}
+	for (; len > 0; a++, b++, len--) {
+		*setp += (uint64_t)__builtin_popcount(*a);
+		*lostp += (uint64_t)__builtin_popcount(*a & ~*b & 0xffU);
+	}
+}
+
+/*
+ * Sets *setp to the number of bits that are set in the old one of two filters
+ * with 2^length bits, and *lostp to how many of these the new one has not.
+ * False after a message.
+ */
+static bool
+compare_bits(const struct losses_side *old, const struct losses_side *fresh,
+    uint8_t length, uint64_t *setp, uint64_t *lostp)
+{
+	static uint8_t a[BLOCK_BYTES], b[BLOCK_BYTES];
+	const off_t end = kv_pkbf_file_bytes(length);
+	struct progress progress;
+	bool ok = true;
+
+	*setp = *lostp = 0;
+	progress_start(&progress, "comparing", (uint64_t)end);
+	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
+	     at += BLOCK_BYTES) {
+		const size_t len = end - at < BLOCK_BYTES ?
+		    (size_t)(end - at) :
+		    BLOCK_BYTES;
+
+		progress_add(&progress, len);
+		if (filter_is_hole(old->fd, at, len))
+			continue;
+		ok = cli_read_at(old->shown, old->fd, a, len, at) &&
+		    cli_read_at(fresh->shown, fresh->fd, b, len, at);
+		if (ok)
+			count_block(a, b, len, setp, lostp);
+	}
+	progress_clear(&progress);
+	return ok;
+}
+
 bool
 filter_compare(const struct losses_side *old, const struct losses_side *new,
     struct filter_judged *j)
@@ -71,8 +270,7 @@ filter_compare(const struct losses_side *old, const struct losses_side *new,
 	if (!filter_adopt(old->shown, old->fd, &f))
 		return false;
 	if (f.header.hashes == h->hashes && f.header.length == h->length)
-		return losses_of_bits(old, new, h->length, &j->old_set,
-		    &j->lost);
+		return compare_bits(old, new, h->length, &j->old_set, &j->lost);
 	if (!filter_facts_read(old->shown, &f, &facts))
 		return false;
 	j->old_set = facts.set;
