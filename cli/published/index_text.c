@@ -353,55 +353,16 @@ index_parse(const char *text, size_t len, struct index *x,
 
 /*
  * json_object_set_new and json_array_append_new free the value, and refuse
- * NULL; so one check at the end of each object finds what ran out of memory.
+ * NULL: so they find what ran out of memory.
  */
-static bool
-set_time(json_t *object, const char *key, int64_t when)
-{
-	char text[INDEX_TIME_BYTES];
 
-	(void)index_format_time(when, text);
-	return json_object_set_new(object, key, json_string(text)) == 0;
-}
-
-static bool
-set_number(json_t *object, const char *key, uint64_t n)
-{
-	return json_object_set_new(object, key, json_integer((json_int_t)n)) ==
-	    0;
-}
-
-static bool
-set_text(json_t *object, const char *key, const char *text)
-{
-	return json_object_set_new(object, key, json_string(text)) == 0;
-}
-
-static bool
-set_companion(json_t *file, const char *key, const struct index_companion *c)
-{
-	json_t *object;
-
-	if (c->sha256[0] == '\0')
-		return true;
-	object = json_object();
-	/* The object is filled before it is given away. */
-	if (!set_text(object, "sha256", c->sha256) ||
-	    !set_number(object, "size", c->size)) {
-		json_decref(object);
-		return false;
-	}
-	return json_object_set_new(file, key, object) == 0;
-}
-
+/* Adds value, if it is wanted. The object, or NULL without memory. */
 static json_t *
-delta_object(const struct index_delta *d)
+with(json_t *object, bool wanted, const char *key, json_t *value)
 {
-	json_t *object = json_object();
-
-	if (!set_text(object, "from", d->from) ||
-	    !set_text(object, "to", d->to) ||
-	    !set_number(object, "size", d->size)) {
+	if (!wanted)
+		json_decref(value);
+	else if (json_object_set_new(object, key, value) != 0) {
 		json_decref(object);
 		return NULL;
 	}
@@ -409,67 +370,66 @@ delta_object(const struct index_delta *d)
 }
 
 static json_t *
-deltas_array(const struct index_file *f)
+time_text(int64_t when)
 {
-	json_t *array = json_array();
+	char text[INDEX_TIME_BYTES];
 
-	for (size_t i = 0; i < f->n_deltas; i++)
-		if (json_array_append_new(array, delta_object(&f->delta[i])) !=
-		    0) {
-			json_decref(array);
-			return NULL;
-		}
-	return array;
+	(void)index_format_time(when, text);
+	return json_string(text);
+}
+
+static json_t *
+companion_object(const struct index_companion *c)
+{
+	return json_pack("{s:s, s:I}", "sha256", c->sha256, "size",
+	    (json_int_t)c->size);
+}
+
+/* Appends an object. The array, or NULL without memory. */
+static json_t *
+append(json_t *array, json_t *object)
+{
+	if (json_array_append_new(array, object) == 0)
+		return array;
+	json_decref(array);
+	return NULL;
 }
 
 static json_t *
 file_object(const struct index_file *f)
 {
-	json_t *object = json_object();
+	json_t *deltas = json_array(), *object;
 
-	if (!set_text(object, "name", f->name) ||
-	    !set_text(object, "type", type_name[f->type]) ||
-	    !set_number(object, "size", f->size) ||
-	    !set_text(object, "sha256", f->sha256) ||
-	    !set_number(object, "packed_size", f->packed_size) ||
-	    (f->type == INDEX_PKBF &&
-		!set_number(object, "revision", f->revision)) ||
-	    (f->dated && !set_time(object, "date", f->date)) ||
-	    !set_companion(object, "manifest", &f->manifest) ||
-	    !set_companion(object, "sources", &f->sources) ||
-	    json_object_set_new(object, "deltas", deltas_array(f)) != 0) {
-		json_decref(object);
-		return NULL;
-	}
-	return object;
-}
-
-static json_t *
-files_array(const struct index *x)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < x->n; i++)
-		if (json_array_append_new(array, file_object(&x->file[i])) !=
-		    0) {
-			json_decref(array);
-			return NULL;
-		}
-	return array;
+	for (size_t i = 0; i < f->n_deltas; i++)
+		deltas = append(deltas,
+		    json_pack("{s:s, s:s, s:I}", "from", f->delta[i].from, "to",
+			f->delta[i].to, "size", (json_int_t)f->delta[i].size));
+	object = json_pack("{s:s, s:s, s:I, s:s, s:I}", "name", f->name, "type",
+	    type_name[f->type], "size", (json_int_t)f->size, "sha256",
+	    f->sha256, "packed_size", (json_int_t)f->packed_size);
+	object = with(object, f->type == INDEX_PKBF, "revision",
+	    json_integer(f->revision));
+	object = with(object, f->dated, "date", time_text(f->date));
+	object = with(object, f->manifest.sha256[0] != '\0', "manifest",
+	    companion_object(&f->manifest));
+	object = with(object, f->sources.sha256[0] != '\0', "sources",
+	    companion_object(&f->sources));
+	return with(object, true, "deltas", deltas);
 }
 
 char *
 index_format(const struct index *x, size_t *lenp)
 {
-	json_t *root = json_object();
+	json_t *files = json_array(), *root;
 	char *text = NULL;
 
 	*lenp = 0;
-	if (set_text(root, "format", FORMAT_KNOWN) &&
-	    set_number(root, "serial", x->serial) &&
-	    set_time(root, "date", x->date) &&
-	    set_time(root, "expires", x->expires) &&
-	    json_object_set_new(root, "files", files_array(x)) == 0)
+	for (size_t i = 0; i < x->n; i++)
+		files = append(files, file_object(&x->file[i]));
+	root = json_pack("{s:s, s:I, s:o, s:o, s:o}", "format", FORMAT_KNOWN,
+	    "serial", (json_int_t)x->serial, "date", time_text(x->date),
+	    "expires", time_text(x->expires), "files", files);
+	if (root != NULL)
 		text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
 	if (text != NULL) {
