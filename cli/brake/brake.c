@@ -14,10 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "brake/configurations.h"
-#include "brake/findings.h"
-#include "brake/hold.h"
-#include "brake/since_yes.h"
+#include "brake/parts.h"
 #include "command.h"
 #include "base/io.h"
 #include "host/place.h"
@@ -52,12 +49,6 @@ struct brake {
 
 /* --- the file ------------------------------------------------------------- */
 
-static bool
-is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* False after a message. */
 static bool
 find_target(const char *path, struct target *t)
@@ -85,7 +76,7 @@ is_name_of(const struct target *t, const char *path)
 	if (slash == NULL || strcmp(slash + 1, t->name) != 0)
 		return false;
 	snprintf(dir, sizeof(dir), "%.*s/", (int)(slash - path), path);
-	return stat(dir, &st) == 0 && is_same_file(&st, &t->dir);
+	return stat(dir, &st) == 0 && brake_is_same_file(&st, &t->dir);
 }
 
 /* Replaces path, if it is a symbolic link, by what that points to. */
@@ -115,7 +106,7 @@ is_target(const struct target *t, const char *path)
 	unsigned int links = 0;
 	struct stat st;
 
-	if (t->there && stat(path, &st) == 0 && is_same_file(&st, &t->st))
+	if (t->there && stat(path, &st) == 0 && brake_is_same_file(&st, &t->st))
 		return true;
 	/* A link may point to a file that is not there yet. */
 	if (snprintf(at, sizeof(at), "%s", path) >= (int)sizeof(at))
@@ -135,7 +126,8 @@ is_in_state_folder(const struct brake *b)
 
 	return b->change->kind != CHANGE_CONFIG &&
 	    (strncmp(b->change->path, folder, sizeof(folder) - 1) == 0 ||
-		(stat(folder, &st) == 0 && is_same_file(&st, &b->target.dir)));
+		(stat(folder, &st) == 0 &&
+		    brake_is_same_file(&st, &b->target.dir)));
 }
 
 /* --- before and after ----------------------------------------------------- */
@@ -224,28 +216,13 @@ counts_accounts(const struct brake *b)
 	return !b->hold->never && b->hold->accounts != UINT64_MAX;
 }
 
-/* Adds accounts that a name service need not list. False without memory. */
-static bool
-add_noted(const struct since_yes *since, struct accounts *accounts)
-{
-	for (size_t i = 0; i < since->n; i++) {
-		bool known = false;
-
-		for (size_t j = 0; j < accounts->n && !known; j++)
-			known = strcmp(accounts->v[j].name, since->name[i]) ==
-			    0;
-		if (!known && !accounts_add(accounts, since->name[i]) &&
-		    errno == ENOMEM)
-			return false;
-	}
-	return true;
-}
-
 /* Before the first audit, reads which accounts there are. False after a
  * message. */
 static bool
 read_accounts(struct brake *b, bool has_sshd)
 {
+	bool ok;
+
 	if (b->accounts.n > 0)
 		return true;
 	if (!has_sshd)
@@ -254,23 +231,12 @@ read_accounts(struct brake *b, bool has_sshd)
 		    strerror(errno));
 	if (counts_accounts(b))
 		since_yes_open(&b->since);
-	return (accounts_add_all(&b->accounts) &&
-		   brake_hold_add_members(b->hold, &b->accounts) &&
-		   add_noted(&b->since, &b->accounts)) ||
+	ok = accounts_add_all(&b->accounts) &&
+	    brake_hold_add_members(b->hold, &b->accounts);
+	for (size_t i = 0; ok && i < b->since.n; i++)
+		ok = brake_hold_add(&b->accounts, b->since.name[i]);
+	return ok ||
 	    cli_failed("the accounts of this machine", "cannot be read");
-}
-
-/* Audits the accounts by r. False after a message. */
-static bool
-audit(struct brake *b, struct report *r, struct audit_refused *h)
-{
-	const struct sshd sshd = { .path = SSHD_PATH };
-	const bool has_sshd = access(sshd.path, X_OK) == 0;
-
-	*h = (struct audit_refused){ .n = 0 };
-	return read_accounts(b, has_sshd) &&
-	    audit_refused_find(h, has_sshd ? &sshd : NULL, &b->accounts, "",
-		SECONDS, r);
 }
 
 static bool
@@ -319,33 +285,50 @@ add_found(struct audit_refused *all, const struct audit_refused *one)
 	return true;
 }
 
+/*
+ * Audits the accounts by judge, and adds what it refuses to all, if it is not
+ * NULL. r says where keys and problems go. False after a message.
+ */
+static bool
+audit(struct brake *b, struct report *r, struct kv_judge *judge,
+    struct audit_refused *all)
+{
+	const struct sshd sshd = { .path = SSHD_PATH };
+	const bool has_sshd = access(sshd.path, X_OK) == 0;
+	struct audit_refused h = { .n = 0 };
+	bool ok;
+
+	r->judge = judge;
+	r->by_action = r->quiet = true;
+	r->now = time(NULL);
+	ok = read_accounts(b, has_sshd) &&
+	    audit_refused_find(&h, has_sshd ? &sshd : NULL, &b->accounts, "",
+		SECONDS, r) &&
+	    (all == NULL || add_found(all, &h) ||
+		cli_failed(b->change->path, "cannot be judged"));
+	audit_refused_free(&h);
+	kv_judge_close(judge);
+	return ok;
+}
+
 /* Audits the accounts with what a configuration makes of the change. */
 static void
 audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 {
 	struct kv_judge judge;
 	struct report r = {
-		.judge = &judge,
 		.known = known,
-		.by_action = true,
 		.on_listed = brake_findings_key,
 		.on_unjudged = brake_findings_problem,
-		.quiet = true,
 		.out = stdout,
 		.err = stderr,
-		.now = time(NULL),
 	};
-	struct audit_refused h;
 
 	open_judge(use, &judge);
 	openlog("keyveto", LOG_PID, judge.config.syslog_facility);
-	if (!audit(b, &r, &h))
-		b->failed = true;
-	else if (may_refuse(use, &judge) && !add_found(&b->found, &h))
-		b->failed = !cli_failed(b->change->path, "cannot be judged");
+	b->failed |= !audit(b, &r, &judge,
+	    may_refuse(use, &judge) ? &b->found : NULL);
 	closelog();
-	audit_refused_free(&h);
-	kv_judge_close(&judge);
 }
 
 /* Judges the change by one configuration, if that consults the file. */
@@ -418,21 +401,14 @@ audit_now(struct brake *b, struct audit_refused *all)
 	for (size_t i = 0; ok && i < c->n; i++) {
 		struct kv_judge judge;
 		struct report r = {
-			.judge = &judge,
-			.by_action = true,
 			.on_listed = ignore_key,
-			.quiet = true,
 			.out = nowhere,
 			.err = nowhere,
-			.now = time(NULL),
 		};
-		struct audit_refused h;
 
 		kv_judge_open_with(&judge, c->path[i], NULL, cli_open_as_login,
 		    NULL);
-		ok = audit(b, &r, &h) && add_found(all, &h);
-		audit_refused_free(&h);
-		kv_judge_close(&judge);
+		ok = audit(b, &r, &judge, all);
 	}
 	if (nowhere != NULL)
 		fclose(nowhere);
@@ -522,7 +498,7 @@ note_refused(struct brake *b)
 	bool ok = counts_accounts(b);
 
 	if (b->change->yes)
-		since_yes_clear(&b->since);
+		since_yes_filter(&b->since, NULL, NULL);
 	for (size_t i = 0; ok && !b->change->yes && i < b->found.n; i++)
 		ok = since_yes_add(&b->since, b->found.v[i].account->name);
 	since_yes_save(&b->since);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "brake/configurations.h"
+#include "brake/parts.h"
 
 #include <sys/stat.h>
 
@@ -20,13 +20,19 @@
 #include "ways/ways.h"
 
 /* What is found on the way. */
-struct finding {
+struct search {
 	struct brake_configurations *c;
 	char **file; /* the sshd_config of each sshd */
 	size_t n_files;
 	bool uses_pam; /* one of them, for some accounts */
 	bool failed;   /* without memory */
 };
+
+bool
+brake_is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
 
 static bool
 is_same_file(const char *one, const char *other)
@@ -35,7 +41,7 @@ is_same_file(const char *one, const char *other)
 
 	return strcmp(one, other) == 0 ||
 	    (stat(one, &a) == 0 && stat(other, &b) == 0 &&
-		a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+		brake_is_same_file(&a, &b));
 }
 
 /* Appends a copy of text. False without memory. */
@@ -56,7 +62,7 @@ append(char ***v, size_t *n, const char *text)
 
 /* Adds a configuration, unless it is known. */
 static void
-add(struct finding *f, const char *path)
+add(struct search *f, const char *path)
 {
 	struct brake_configurations *c = f->c;
 
@@ -67,7 +73,7 @@ add(struct finding *f, const char *path)
 }
 
 static void
-report_incomplete(struct finding *f, const char *where, const char *why)
+report_incomplete(struct search *f, const char *where, const char *why)
 {
 	cli_error("%s%s%s; so it is not known by which keyveto.conf logins "
 		  "are judged",
@@ -79,7 +85,7 @@ report_incomplete(struct finding *f, const char *where, const char *why)
 
 /* Adds the configurations of the guards in t. */
 static void
-add_of_guards(struct finding *f, const struct sshd_tree *t)
+add_of_guards(struct search *f, const struct sshd_tree *t)
 {
 	char path[PATH_MAX];
 	const char *args;
@@ -101,7 +107,7 @@ add_of_guards(struct finding *f, const struct sshd_tree *t)
 }
 
 static void
-add_file(struct finding *f, const char *path)
+add_file(struct search *f, const char *path)
 {
 	for (size_t i = 0; i < f->n_files; i++)
 		if (is_same_file(f->file[i], path))
@@ -148,7 +154,7 @@ on_unseen(void *arg, const char *place, const char *why)
 }
 
 static void
-add_of_sshd(struct finding *f)
+add_of_sshd(struct search *f)
 {
 	const struct sshd_arguments found = {
 		.arg = f,
@@ -179,7 +185,7 @@ add_of_sshd(struct finding *f)
  * the mistake, and is no reason to hold.
  */
 static void
-add_of_service(struct finding *f, const char *service)
+add_of_service(struct search *f, const char *service)
 {
 	struct pam_stack s;
 	char why[512], path[PATH_MAX];
@@ -198,7 +204,7 @@ add_of_service(struct finding *f, const char *service)
 
 /* Any service may be that of an sshd (PAMServiceName). */
 static void
-add_of_services(struct finding *f, const char *folder)
+add_of_services(struct search *f, const char *folder)
 {
 	DIR *dir = opendir(folder);
 	const struct dirent *e;
@@ -215,7 +221,7 @@ add_of_services(struct finding *f, const char *folder)
 bool
 brake_configurations_find(struct brake_configurations *c, const char *also)
 {
-	struct finding f = { .c = c };
+	struct search f = { .c = c };
 
 	*c = (struct brake_configurations){ .n = 0 };
 	if (also != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "brake/findings.h"
+#include "brake/parts.h"
 
 #include <inttypes.h>
 #include <search.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "brake/hold.h"
+#include "brake/parts.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -10,6 +10,15 @@
 #include "upkeep/administrators.h"
 
 bool
+brake_hold_add(struct accounts *accounts, const char *name)
+{
+	for (size_t i = 0; i < accounts->n; i++)
+		if (strcmp(accounts->v[i].name, name) == 0)
+			return true;
+	return accounts_add(accounts, name) || errno != ENOMEM;
+}
+
+bool
 brake_hold_add_members(const struct change_hold *hold,
     struct accounts *accounts)
 {
@@ -17,15 +26,9 @@ brake_hold_add_members(const struct change_hold *hold,
 		const struct group *g = getgrnam(hold->group[i]);
 
 		for (char **name = g != NULL ? g->gr_mem : NULL;
-		     name != NULL && *name != NULL; name++) {
-			bool known = false;
-
-			for (size_t j = 0; j < accounts->n && !known; j++)
-				known = strcmp(accounts->v[j].name, *name) == 0;
-			if (!known && !accounts_add(accounts, *name) &&
-			    errno == ENOMEM)
+		     name != NULL && *name != NULL; name++)
+			if (!brake_hold_add(accounts, *name))
 				return false;
-		}
 	}
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "brake/since_yes.h"
+#include "brake/parts.h"
 
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -121,21 +121,13 @@ since_yes_filter(struct since_yes *s,
 	size_t kept = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (stays(s->name[i], arg))
+		if (stays != NULL && stays(s->name[i], arg))
 			s->name[kept++] = s->name[i];
 		else
 			free(s->name[i]);
 	}
 	s->changed |= kept < s->n;
 	s->n = kept;
-}
-
-void
-since_yes_clear(struct since_yes *s)
-{
-	s->changed |= s->n > 0;
-	while (s->n > 0)
-		free(s->name[--s->n]);
 }
 
 /* Writes the new file, and renames it. False with errno. */
@@ -187,8 +179,7 @@ since_yes_save(struct since_yes *s)
 void
 since_yes_close(struct since_yes *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		free(s->name[i]);
+	since_yes_filter(s, NULL, NULL);
 	free(s->name);
 	if (s->lock != -1) {
 		(void)unlinkat(s->dir, NAME_LOCK, 0);
