@@ -11,6 +11,7 @@
 
 #include "accounts/origin.h"
 #include "accounts/revoked.h"
+#include "base/room.h"
 #include "host/groups.h"
 #include "host/root_file.h"
 #include "sshd_config/guard_command.h"
@@ -59,11 +60,9 @@ add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
 			v->strictmodes = new->strictmodes;
 		return true;
 	}
-	v = reallocarray(policy->pattern, policy->n_patterns + 1, sizeof(*v));
-	if (v == NULL)
+	if (!room_for_one(&policy->pattern, policy->n_patterns, sizeof(*v)))
 		return false;
-	policy->pattern = v;
-	v += policy->n_patterns;
+	v = &policy->pattern[policy->n_patterns];
 	*v = *new;
 	if ((v->text = strdup(new->text)) == NULL)
 		return false;
@@ -87,15 +86,11 @@ add_patterns(struct audit_policy *policy, const char *const *text, size_t n,
 static bool
 add_user_ca(struct audit_policy *policy, const char *path)
 {
-	char **v;
-
 	if (sshd_words_none(path))
 		return true;
-	v = reallocarray(policy->user_ca, policy->n_user_cas + 1, sizeof(*v));
-	if (v == NULL)
-		return false;
-	policy->user_ca = v;
-	if ((v[policy->n_user_cas] = strdup(path)) == NULL)
+	if (!room_for_one(&policy->user_ca, policy->n_user_cas,
+		sizeof(char *)) ||
+	    (policy->user_ca[policy->n_user_cas] = strdup(path)) == NULL)
 		return false;
 	policy->n_user_cas++;
 	return true;
@@ -332,12 +327,9 @@ static struct audit_policy *
 add_policy(struct audit_policies *p, struct sshd_settings *settings)
 {
 	struct audit_policy *policy = calloc(1, sizeof(*policy));
-	struct audit_policy **v = reallocarray(p->v, p->n + 1,
-	    sizeof(struct audit_policy *));
 
-	if (v != NULL)
-		p->v = v;
-	if (policy == NULL || v == NULL) {
+	if (policy == NULL ||
+	    !room_for_one(&p->v, p->n, sizeof(struct audit_policy *))) {
 		sshd_settings_free(settings);
 		free(policy);
 		return NULL;
@@ -347,8 +339,7 @@ add_policy(struct audit_policies *p, struct sshd_settings *settings)
 		.settings = settings,
 		.revokes = revoked_any(settings),
 	};
-	v[p->n] = policy;
-	p->n++;
+	p->v[p->n++] = policy;
 	return policy;
 }
 

@@ -9,6 +9,7 @@
 #include "accounts/policy.h"
 #include "accounts/revoked.h"
 #include "accounts/way_in.h"
+#include "base/room.h"
 
 /* False without memory. */
 static bool
@@ -28,12 +29,8 @@ static bool
 add_refused(struct audit_refused *h, const struct account *account,
     bool refused, bool locked_out)
 {
-	struct audit_refused_account *v = reallocarray(h->v, h->n + 1,
-	    sizeof(*v));
-
-	if (v == NULL)
+	if (!room_for_one(&h->v, h->n, sizeof(*h->v)))
 		return false;
-	h->v = v;
 	h->v[h->n++] = (struct audit_refused_account){
 		.account = account,
 		.refused = refused,
@@ -48,12 +45,9 @@ add_refused(struct audit_refused *h, const struct account *account,
 static bool
 add_unjudged(struct audit_refused *h, const struct account *account)
 {
-	const struct account **v = reallocarray(h->unjudged, h->n_unjudged + 1,
-	    sizeof(struct account *));
-
-	if (v == NULL)
+	if (!room_for_one(&h->unjudged, h->n_unjudged,
+		sizeof(struct account *)))
 		return false;
-	h->unjudged = v;
 	h->unjudged[h->n_unjudged++] = account;
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
+#include "base/room.h"
 
 #define NAME_COLUMNS_MIN 20
 
@@ -13,19 +14,14 @@ bool
 audit_table_add(struct audit_table *t, const char *what, const char *account,
     const struct report *before, const struct report *r)
 {
-	size_t cap = t->cap > 0 ? 2 * t->cap : 64;
 	struct audit_row *row;
 	struct report *f;
 
 	if (r->keys == before->keys && r->problems == before->problems &&
 	    r->unsupported == before->unsupported)
 		return true;
-	if (t->n == t->cap) {
-		if ((row = realloc(t->row, cap * sizeof(*row))) == NULL)
-			return false;
-		t->row = row;
-		t->cap = cap;
-	}
+	if (!room_for_one(&t->row, t->n, sizeof(*row)))
+		return false;
 	row = &t->row[t->n++];
 	*row = (struct audit_row){ .what = what, .account = account };
 	f = &row->found;

@@ -14,7 +14,7 @@ struct audit_row {
 /* All zeroes: empty. */
 struct audit_table {
 	struct audit_row *row;
-	size_t n, cap;
+	size_t n;
 };
 
 /*

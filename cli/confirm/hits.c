@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "command.h"
 #include "kv_spki.h"
 
@@ -21,8 +22,10 @@ compare_ids(const void *a, const void *b)
 }
 
 static void
-free_hit(struct hit *hit)
+free_hit(void *arg)
 {
+	struct hit *hit = arg;
+
 	if (hit == NULL)
 		return;
 	for (size_t i = 0; i < hit->n_places; i++) {
@@ -91,7 +94,7 @@ make_hit(const struct input_key *key, const struct kv_decision *d)
 static bool
 add_place(struct hit *hit, const struct input_key *key)
 {
-	struct hit_place *grown, *p;
+	struct hit_place *p;
 
 	for (size_t i = 0; i < hit->n_places; i++) {
 		if (hit->place[i].line == key->line &&
@@ -100,11 +103,9 @@ add_place(struct hit *hit, const struct input_key *key)
 	}
 	if (hit->n_places == PLACES_MAX)
 		return true;
-	grown = realloc(hit->place, (hit->n_places + 1) * sizeof(*grown));
-	if (grown == NULL)
+	if (!room_for_one(&hit->place, hit->n_places, sizeof(*p)))
 		return false;
-	hit->place = grown;
-	p = &grown[hit->n_places];
+	p = &hit->place[hit->n_places];
 	p->line = key->line;
 	p->path = strdup(key->path);
 	p->comment = key->comment.len > 0 ?
@@ -119,26 +120,17 @@ add_place(struct hit *hit, const struct input_key *key)
 	return false;
 }
 
-/* Returns the hit with this id: fresh itself if there was none, or NULL. */
+/* Returns the hit with this id: new itself if there was none, or NULL. */
 static struct hit *
-find_or_insert(struct hits *h, struct hit *fresh)
+find_or_insert(struct hits *h, struct hit *new)
 {
-	struct hit **found, **grown;
+	struct hit **found;
 
-	if (h->n == h->room) {
-		h->room = 2 * h->room + 64;
-		grown = realloc(h->v, h->room * sizeof(struct hit *));
-		if (grown == NULL) {
-			h->room = h->n;
-			return NULL;
-		}
-		h->v = grown;
-	}
-	found = tsearch(fresh, &h->by_id, compare_ids);
-	if (found == NULL)
+	if (!room_for_one(&h->v, h->n, sizeof(struct hit *)) ||
+	    (found = tsearch(new, &h->by_id, compare_ids)) == NULL)
 		return NULL;
-	if (*found == fresh)
-		h->v[h->n++] = fresh;
+	if (*found == new)
+		h->v[h->n++] = new;
 	return *found;
 }
 
@@ -146,7 +138,7 @@ void
 hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
     const struct input_key *key)
 {
-	struct hit *fresh, *hit = NULL;
+	struct hit *new, *hit = NULL;
 	struct kv_decision d;
 
 	input_judge(judge, key, now, &d);
@@ -164,10 +156,10 @@ hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
 		h->clean++;
 		return;
 	}
-	if ((fresh = make_hit(key, &d)) != NULL)
-		hit = find_or_insert(h, fresh);
-	if (hit != fresh)
-		free_hit(fresh);
+	if ((new = make_hit(key, &d)) != NULL)
+		hit = find_or_insert(h, new);
+	if (hit != new)
+		free_hit(new);
 	if (hit == NULL || !add_place(hit, key)) {
 		if (!h->failed)
 			cli_error("%s", strerror(ENOMEM));
@@ -175,18 +167,10 @@ hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
 	}
 }
 
-static void
-free_nothing(void *hit)
-{
-	(void)hit;
-}
-
 void
 hits_free(struct hits *h)
 {
-	tdestroy(h->by_id, free_nothing);
-	for (size_t i = 0; i < h->n; i++)
-		free_hit(h->v[i]);
+	tdestroy(h->by_id, free_hit);
 	free(h->v);
 	*h = (struct hits){ .n = 0 };
 }

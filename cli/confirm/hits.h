@@ -37,7 +37,7 @@ struct hit {
 /* All zeroes: empty. Freed by hits_free. */
 struct hits {
 	struct hit **v;
-	size_t n, room;
+	size_t n;
 	void *by_id; /* a tree of tsearch(3) */
 	uint64_t clean;
 	uint64_t exact;	   /* keys that exact lists have, counted each time */

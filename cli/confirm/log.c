@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "confirm/log.h"
 
-#include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/room.h"
 #include "command.h"
+#include "host/files.h"
 #include "logs/journalctl.h"
 
 static int
@@ -33,7 +34,7 @@ static void
 add_key(struct log_keys *k, const uint8_t digest[static KV_SHA256_BYTES],
     bool accepted)
 {
-	struct log_key *key = log_keys_find(k, digest), **grown;
+	struct log_key *key = log_keys_find(k, digest);
 
 	if (key != NULL) {
 		key->accepted |= accepted;
@@ -44,15 +45,8 @@ add_key(struct log_keys *k, const uint8_t digest[static KV_SHA256_BYTES],
 		return;
 	}
 	k->failed = true;
-	if (k->n == k->room) {
-		grown = realloc(k->v,
-		    (2 * k->room + 64) * sizeof(struct log_key *));
-		if (grown == NULL)
-			return;
-		k->v = grown;
-		k->room = 2 * k->room + 64;
-	}
-	if ((key = calloc(1, sizeof(*key))) == NULL)
+	if (!room_for_one(&k->v, k->n, sizeof(struct log_key *)) ||
+	    (key = calloc(1, sizeof(*key))) == NULL)
 		return;
 	memcpy(key->digest, digest, sizeof(key->digest));
 	key->accepted = accepted;
@@ -80,9 +74,7 @@ bool
 log_keys_read(struct log_keys *k, const char *path)
 {
 	struct log_reading log = { .record = receive_record, .arg = k };
-	const bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO :
-			    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	const int fd = files_open(path, 0);
 	char why[LOG_WHY_BYTES];
 	bool ok;
 
@@ -92,8 +84,7 @@ log_keys_read(struct log_keys *k, const char *path)
 	ok = log_reading_end(&log, why) && ok;
 	if (!ok)
 		cli_error("%s: %s", path, why);
-	if (!standard)
-		close(fd);
+	close(fd);
 	return ok;
 }
 
@@ -142,18 +133,10 @@ log_keys_read_all(struct log_keys *k)
 	return any && ok;
 }
 
-static void
-free_nothing(void *key)
-{
-	(void)key;
-}
-
 void
 log_keys_free(struct log_keys *k)
 {
-	tdestroy(k->by_digest, free_nothing);
-	for (size_t i = 0; i < k->n; i++)
-		free(k->v[i]);
+	tdestroy(k->by_digest, free);
 	free(k->v);
 	*k = (struct log_keys){ .n = 0 };
 }

@@ -21,7 +21,7 @@ struct log_key {
 /* All zeroes: empty. Freed by log_keys_free. */
 struct log_keys {
 	struct log_key **v;
-	size_t n, room;
+	size_t n;
 	void *by_digest; /* a tree of tsearch(3) */
 	bool full;	 /* there are more than LOG_KEYS_MAX */
 	bool failed;	 /* out of memory */

@@ -7,18 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
+
 static bool
 append_account(struct accounts *a, const struct passwd *pw)
 {
-	size_t cap = a->cap > 0 ? 2 * a->cap : 64;
 	struct account *v;
 
-	if (a->n == a->cap) {
-		if ((v = realloc(a->v, cap * sizeof(*v))) == NULL)
-			return false;
-		a->v = v;
-		a->cap = cap;
-	}
+	if (!room_for_one(&a->v, a->n, sizeof(*v)))
+		return false;
 	v = &a->v[a->n];
 	*v = (struct account){
 		.name = strdup(pw->pw_name),

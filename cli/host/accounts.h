@@ -18,7 +18,7 @@ struct account {
 /* Zeroes are an empty list. */
 struct accounts {
 	struct account *v;
-	size_t n, cap;
+	size_t n;
 };
 
 /*

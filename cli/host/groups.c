@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/room.h"
 #include "host/root_file.h"
 
 #define BLANKS " \t\r\n"
@@ -125,25 +126,11 @@ compare_names(const void *a, const void *b)
 				  (x->line > y->line) - (x->line < y->line);
 }
 
-/* Returns list with room for one element more than n; NULL without memory. */
-static void *
-make_room(void *list, size_t n, size_t size)
-{
-	/* Room is for 2, 4, 8, ... elements. */
-	if (n > 1 ? (n & (n - 1)) != 0 : n == 1)
-		return list;
-	return reallocarray(list, n > 1 ? 2 * n : 2, size);
-}
-
 static bool
 add_member(struct groups *g, size_t account, gid_t gid)
 {
-	struct groups_member *m = make_room(g->member, g->n_members,
-	    sizeof(*m));
-
-	if (m == NULL)
+	if (!room_for_one(&g->member, g->n_members, sizeof(*g->member)))
 		return false;
-	g->member = m;
 	g->member[g->n_members++] = (struct groups_member){
 		.account = (uint32_t)account,
 		.gid = gid,
@@ -154,18 +141,20 @@ add_member(struct groups *g, size_t account, gid_t gid)
 static bool
 add_name(struct groups *g, const struct group *gr)
 {
-	struct groups_name *v = make_room(g->name, g->n_names, sizeof(*v));
-
-	if (v == NULL)
-		return false;
-	g->name = v;
-	v[g->n_names] = (struct groups_name){
+	const struct groups_name new = {
 		.gid = gr->gr_gid,
 		.line = g->n_names,
 		.name = strdup(gr->gr_name),
 		.has_members = gr->gr_mem[0] != NULL,
 	};
-	return v[g->n_names].name != NULL && (++g->n_names, true);
+
+	if (new.name == NULL ||
+	    !room_for_one(&g->name, g->n_names, sizeof(new))) {
+		free(new.name);
+		return false;
+	}
+	g->name[g->n_names++] = new;
+	return true;
 }
 
 /* Adds a group's member to all accounts of that name. */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
+
 #define FSTAB "/etc/fstab"
 #define FIRST_ROOT "/proc/1/root/"
 #define FIRST_MOUNTED "/proc/1/mounts"
@@ -62,12 +64,8 @@ resolve(const char *path, char place[static PATH_MAX])
 static void
 add_missing(struct mounts *m, const char *place)
 {
-	char **v = reallocarray(m->missing, m->n + 1, sizeof(*v));
-
-	if (v == NULL)
-		return;
-	m->missing = v;
-	if ((v[m->n] = strdup(place)) != NULL)
+	if (room_for_one(&m->missing, m->n, sizeof(*m->missing)) &&
+	    (m->missing[m->n] = strdup(place)) != NULL)
 		m->n++;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/room.h"
 #include "host/groups.h"
 #include "host/root_file.h"
 
@@ -19,7 +20,7 @@ struct primary {
 /* All accounts of the machine, by gid. */
 struct primaries {
 	struct primary *v;
-	size_t n, cap;
+	size_t n;
 };
 
 static int
@@ -34,17 +35,11 @@ compare_primaries(const void *a, const void *b)
 static bool
 add_primary(struct primaries *p, const struct passwd *pw)
 {
-	struct primary *v;
-
 	/* getpwent lists a NIS line, but getpwuid does not find it. */
 	if (*pw->pw_name == '+' || *pw->pw_name == '-')
 		return false;
-	if (p->n == p->cap) {
-		p->cap = p->cap > 0 ? 2 * p->cap : 64;
-		if ((v = reallocarray(p->v, p->cap, sizeof(*v))) == NULL)
-			return false;
-		p->v = v;
-	}
+	if (!room_for_one(&p->v, p->n, sizeof(*p->v)))
+		return false;
 	p->v[p->n++] = (struct primary){
 		.gid = pw->pw_gid,
 		.uid = pw->pw_uid,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/room.h"
 #include "host/groups.h"
 
 #define BLANKS " \t\r\n"
@@ -41,14 +42,11 @@ add_list(struct sshd_patterns *p, const char *list)
 {
 	for (;;) {
 		size_t len;
-		char **v;
 
 		list += *list == '!';
 		len = strcspn(list, ",");
-		if ((v = realloc(p->v, (p->n + 1) * sizeof(*v))) == NULL)
-			return false;
-		p->v = v;
-		if ((v[p->n] = strndup(list, len)) == NULL)
+		if (!room_for_one(&p->v, p->n, sizeof(*p->v)) ||
+		    (p->v[p->n] = strndup(list, len)) == NULL)
 			return false;
 		p->n++;
 		if (list[len] == '\0')

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/room.h"
 #include "command.h"
 #include "host/root_file.h"
 #include "kv_trusted.h"
@@ -164,7 +165,6 @@ add_option(struct sshd_running_one *one, char *option, const char *next,
     bool *doubtful)
 {
 	char keyword[64];
-	char **v;
 
 	snprintf(keyword, sizeof(keyword), "%.*s", (int)strcspn(option, " \t="),
 	    option);
@@ -175,13 +175,11 @@ add_option(struct sshd_running_one *one, char *option, const char *next,
 		free(option);
 		return true;
 	}
-	v = reallocarray(one->option, one->sshd.n_options + 1, sizeof(*v));
-	if (v == NULL) {
+	if (!room_for_one(&one->option, one->sshd.n_options, sizeof(char *))) {
 		free(option);
 		return false;
 	}
-	one->option = v;
-	v[one->sshd.n_options++] = option;
+	one->option[one->sshd.n_options++] = option;
 	return true;
 }
 
@@ -300,17 +298,13 @@ complete(struct sshd_running_one *one)
 	one->sshd.option = (const char *const *)one->option;
 }
 
-/* Adds one, which f owns then. False without memory. */
+/* Adds one, which r owns then. False without memory. */
 static bool
-add_one(struct finder *f, const struct sshd_running_one *one)
+add_one(struct sshd_running *r, const struct sshd_running_one *one)
 {
-	struct sshd_running_one *v = reallocarray(f->r->v, f->r->n + 1,
-	    sizeof(*v));
-
-	if (v == NULL)
+	if (!room_for_one(&r->v, r->n, sizeof(*one)))
 		return false;
-	f->r->v = v;
-	v[f->r->n++] = *one;
+	r->v[r->n++] = *one;
 	return true;
 }
 
@@ -346,7 +340,7 @@ on_line(void *arg, const struct sshd_start *start, const char *text)
 	if (ok && name != NULL && strcmp(name, "/sshd") == 0) {
 		if (*why != '\0')
 			f->unseen(f->arg, start->place, why);
-		else if (!is_known(f, &one) && (ok = add_one(f, &one)))
+		else if (!is_known(f, &one) && (ok = add_one(f->r, &one)))
 			one = (struct sshd_running_one){ .place = NULL };
 	}
 	if (!ok)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/room.h"
 #include "host/root_file.h"
 #include "sshd_config/match.h"
 #include "sshd_config/words.h"
@@ -129,14 +130,8 @@ read_include(struct reader *r, unsigned int depth)
 static bool
 add_line(struct sshd_tree *t, const struct sshd_line *l)
 {
-	struct sshd_line *grown;
-
-	if ((t->n_lines & (t->n_lines + 1)) == 0) {
-		grown = realloc(t->line, (2 * t->n_lines + 2) * sizeof(*grown));
-		if (grown == NULL)
-			return false;
-		t->line = grown;
-	}
+	if (!room_for_one(&t->line, t->n_lines, sizeof(*l)))
+		return false;
 	t->line[t->n_lines++] = *l;
 	return true;
 }
@@ -187,7 +182,7 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 {
 	const struct sshd_change *c = find_change(r, path);
 	struct sshd_tree *t = r->t;
-	struct sshd_config_file f = { .include = include }, *grown;
+	struct sshd_config_file f = { .include = include };
 
 	if (depth == DEPTH_MAX || t->n_files == FILES_MAX) {
 		leave_out(r, "%s%s: Include goes too deep", r->root, path);
@@ -207,10 +202,7 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 		return;
 	}
 	f.path = strdup(path);
-	grown = realloc(t->file, (t->n_files + 1) * sizeof(*grown));
-	if (grown != NULL)
-		t->file = grown;
-	if (grown == NULL || f.path == NULL) {
+	if (f.path == NULL || !room_for_one(&t->file, t->n_files, sizeof(f))) {
 		leave_out(r, "%s", strerror(ENOMEM));
 		free(f.path);
 		free(f.text);

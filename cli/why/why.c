@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "accounts/named.h"
+#include "base/room.h"
 #include "command.h"
 #include "sets/filter_facts.h"
 #include "keys/input.h"
@@ -36,7 +37,7 @@ struct asking {
 	/* What was found. */
 	uint64_t keys, clean, unjudged;
 	struct spot *spot; /* where the key of the fingerprint is, each once */
-	size_t n_spots, room;
+	size_t n_spots;
 };
 
 /* Where a path of LIST.lookup lies. */
@@ -290,7 +291,6 @@ explain_listed(struct asking *a, const struct input_key *key,
 static void
 note_spot(struct asking *a, const struct input_key *key)
 {
-	struct spot *grown;
 	char *path;
 
 	for (size_t i = 0; i < a->n_spots; i++) {
@@ -298,16 +298,8 @@ note_spot(struct asking *a, const struct input_key *key)
 		    strcmp(a->spot[i].path, key->path) == 0)
 			return;
 	}
-	if (a->n_spots == a->room) {
-		a->room = 2 * a->room + 16;
-		grown = realloc(a->spot, a->room * sizeof(*grown));
-		if (grown == NULL) {
-			a->room = a->n_spots;
-			return;
-		}
-		a->spot = grown;
-	}
-	if ((path = strdup(key->path)) != NULL)
+	if (room_for_one(&a->spot, a->n_spots, sizeof(*a->spot)) &&
+	    (path = strdup(key->path)) != NULL)
 		a->spot[a->n_spots++] = (struct spot){ path, key->line };
 }
 
