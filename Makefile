@@ -489,5 +489,5 @@ clean:
 	coverage deb demo deps format fuzz fuzz-targets install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
-	$(NETWORK_OBJ:.o=.d) \
+	$(WORKER_OBJ:.o=.d) $(PUBLISHER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
