@@ -18,8 +18,6 @@
 /* The most of ssh-keygen's output that is kept. */
 #define ANSWER_BYTES 512
 #define SECONDS 600
-/* Of a signature, and of a file of allowed signers. */
-#define COPY_MAX_BYTES (16 * 1024 * 1024)
 
 enum { DATA, SIGNATURE, ALLOWED, FILES };
 
@@ -37,9 +35,9 @@ copy_file(int fd)
 	off_t at = 0;
 	ssize_t n = 1;
 
-	while (copy != -1 && n > 0 && at < COPY_MAX_BYTES)
+	while (copy != -1 && n > 0 && at < WORKING_COPY_BYTES)
 		if ((n = sendfile(copy, fd, &at,
-			 (size_t)(COPY_MAX_BYTES - at))) == -1 &&
+			 (size_t)(WORKING_COPY_BYTES - at))) == -1 &&
 		    errno == EINTR)
 			n = 1;
 	if (copy != -1 && n == -1) {

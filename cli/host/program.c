@@ -2,6 +2,7 @@
 #include "host/program.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -23,6 +24,21 @@ program_fds(struct program *p, int in, int out, int err)
 	p->fd[STDERR_FILENO] = err;
 	for (int i = STDERR_FILENO + 1; i < PROGRAM_FDS; i++)
 		p->fd[i] = PROGRAM_NULL;
+}
+
+void
+program_limit(int resource, uint64_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit((__rlimit_resource_t)resource, &l) == -1 ||
+	    most >= RLIM_INFINITY)
+		return;
+	if (most < l.rlim_max)
+		l.rlim_max = (rlim_t)most;
+	if (l.rlim_cur > l.rlim_max)
+		l.rlim_cur = l.rlim_max;
+	(void)setrlimit((__rlimit_resource_t)resource, &l);
 }
 
 /* In a root without /dev/null, reads and writes fail instead. */
@@ -93,6 +109,8 @@ become_program(const struct program *p, int failure)
 		signal(SIGPIPE, SIG_DFL);
 		if (p->dies_with_us)
 			child_die_with_parent();
+		if (p->file_bytes != NULL)
+			program_limit(RLIMIT_FSIZE, *p->file_bytes);
 		if (!p->no_new_privs ||
 		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
 			if (p->before_exec != NULL)

@@ -34,9 +34,17 @@ struct program {
 	int fd[PROGRAM_FDS];	  /* our descriptors for its 0 to 4 */
 	bool dies_with_us;	  /* killed when this thread ends */
 	bool no_new_privs;	  /* PR_SET_NO_NEW_PRIVS of prctl(2) */
+	/* How long a file may be that it writes; NULL: as long as ours. */
+	const uint64_t *file_bytes;
 	/* Called with argv[0] in its process before exec. NULL: nothing is. */
 	void (*before_exec)(const char *path);
 };
+
+/*
+ * Lowers a limit of this process and those that it starts (setrlimit(2)), who
+ * cannot raise it again.
+ */
+void program_limit(int resource, uint64_t most);
 
 /* Sets all of p->fd: the three standard descriptors, and nothing else. */
 void program_fds(struct program *p, int in, int out, int err);

@@ -284,7 +284,7 @@ talk_start(struct talk *t)
 {
 	t->packet.fd = -1;
 	t->fds_max = count_spare_descriptors();
-	t->started = wall_start(&t->wall, "keyveto-reader", false, t->why);
+	t->started = wall_start(&t->wall, "keyveto-reader", false, 0, t->why);
 }
 
 /* The reader has no environment. Without TZ, tzset(3) reads this file. */

@@ -128,6 +128,7 @@ update_folder_patch(const struct folder_patch *p)
 	struct working_task t = {
 		.fd = { p->old, p->patch, p->out },
 		.n_fds = 3,
+		.file_bytes = p->max,
 		.result = receive_patched,
 		.arg = &r,
 		.done = &r.done,

@@ -57,6 +57,7 @@ run_keygen(const struct update_source *s, int fd, const char *namespace,
 	struct working_task t = {
 		.fd = { reopen_at_start(fd), signature, s->signers },
 		.n_fds = 3,
+		.file_bytes = WORKING_COPY_BYTES,
 		.result = receive_verified,
 		.arg = v,
 		.done = &v->done,

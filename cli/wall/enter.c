@@ -97,20 +97,6 @@ drop_privileges(const struct wall_kept *kept)
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-static void
-limit(int resource, rlim_t most)
-{
-	struct rlimit l;
-
-	if (getrlimit((__rlimit_resource_t)resource, &l) == -1)
-		return;
-	if (most < l.rlim_max)
-		l.rlim_max = most;
-	if (l.rlim_cur > l.rlim_max)
-		l.rlim_cur = l.rlim_max;
-	(void)setrlimit((__rlimit_resource_t)resource, &l);
-}
-
 /* Landlock, by its ABI: the Linux headers may be older. */
 enum {
 	LANDLOCK_CREATE = 444,
@@ -365,15 +351,13 @@ wall_enter(const struct wall_kept *kept)
 	child_die_with_parent();
 	if (drop_privileges(kept))
 		walls |= WALL_PRIVILEGES;
-	limit(RLIMIT_CORE, 0);
+	program_limit(RLIMIT_CORE, 0);
 	if (!kept->writes)
-		limit(RLIMIT_FSIZE, 0);
+		program_limit(RLIMIT_FSIZE, 0);
 	if (enter_landlock(kept))
 		walls |= WALL_LANDLOCK;
 	if (!is_sanitized)
-		limit(RLIMIT_DATA,
-		    kept->memory < RLIM_INFINITY ? (rlim_t)kept->memory :
-						   RLIM_INFINITY);
+		program_limit(RLIMIT_DATA, kept->memory);
 	return walls;
 }
 

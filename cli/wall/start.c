@@ -61,7 +61,7 @@ wall_find(const char *name, char path[static PATH_MAX])
 /* Returns 0 once the program runs, or the errno of what failed. */
 static int
 start_program(struct wall_process *w, const char *path, int orders, int answers,
-    int errors)
+    int errors, uint64_t file_bytes)
 {
 	static char *const nothing[] = { NULL };
 	const char *const argv[] = { path, NULL };
@@ -70,6 +70,7 @@ start_program(struct wall_process *w, const char *path, int orders, int answers,
 		.env = nothing,
 		.dies_with_us = true,
 		.no_new_privs = true,
+		.file_bytes = &file_bytes,
 	};
 
 	program_fds(&p, orders, answers, errors);
@@ -100,7 +101,7 @@ close_all(struct wall_process *w)
 
 bool
 wall_start(struct wall_process *w, const char *name, bool prints,
-    char why[static WALL_WHY_BYTES])
+    uint64_t file_bytes, char why[static WALL_WHY_BYTES])
 {
 	char path[PATH_MAX];
 	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 };
@@ -113,8 +114,8 @@ wall_start(struct wall_process *w, const char *name, bool prints,
 	    (prints && pipe2(errors, O_CLOEXEC) == -1))
 		error = errno;
 	else
-		error = start_program(w, path, orders[1], answers[1],
-		    errors[1]);
+		error = start_program(w, path, orders[1], answers[1], errors[1],
+		    file_bytes);
 	close_if_open(orders[1]);
 	close_if_open(answers[1]);
 	close_if_open(errors[1]);

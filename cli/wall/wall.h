@@ -52,13 +52,17 @@ struct wall_process {
  */
 void wall_find(const char *name, char path[static PATH_MAX]);
 
+/* For wall_start: files may be as long as ours. */
+#define WALL_ANY_SIZE UINT64_MAX
+
 /*
  * Starts the program that wall_find finds. It has those descriptors, and no
- * variable of the environment. With prints there is a pipe for errors. It ends with this
- * process. False with a sentence.
+ * variable of the environment. With prints there is a pipe for errors. No file
+ * that it writes gets longer than file_bytes. It ends with this process. False
+ * with a sentence.
  */
 bool wall_start(struct wall_process *w, const char *name, bool prints,
-    char why[static WALL_WHY_BYTES]);
+    uint64_t file_bytes, char why[static WALL_WHY_BYTES]);
 
 /*
  * Closes what is open, and waits some seconds for its end. Sets *statusp as

@@ -20,6 +20,9 @@
 
 #define WORKING_TASK_FDS 4 /* the most descriptors of a task */
 
+/* A task copies no more of a file into memory, as if it were a file. */
+#define WORKING_COPY_BYTES (16 * 1024 * 1024)
+
 /*
  * The exit status of a worker whose conversation with the front broke. It has
  * printed nothing: the front prints why.

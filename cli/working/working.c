@@ -412,7 +412,7 @@ end_worker(struct working *w, int *statusp)
 }
 
 static bool
-start_worker(struct working *w)
+start_worker(struct working *w, uint64_t file_bytes)
 {
 	/* A worker that takes nothing is none of ours. */
 	const struct timeval patience = { .tv_sec = 60 };
@@ -421,7 +421,7 @@ start_worker(struct working *w)
 	w->err.out = stderr;
 	for (int i = 0; i < CHANNELS; i++)
 		w->is_open[i] = true;
-	if (!wall_start(&w->wall, "keyveto-worker", true, w->why))
+	if (!wall_start(&w->wall, "keyveto-worker", true, file_bytes, w->why))
 		return false;
 	(void)setsockopt(w->wall.orders, SOL_SOCKET, SO_SNDTIMEO, &patience,
 	    sizeof(patience));
@@ -434,7 +434,7 @@ working_run(int argc, char **argv)
 	static struct working w;
 	int status;
 
-	if (!start_worker(&w)) {
+	if (!start_worker(&w, WALL_ANY_SIZE)) {
 		cli_error("%s", w.why);
 		return CLI_UNCHECKED;
 	}
@@ -469,7 +469,7 @@ struct working *
 working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
 {
 	struct working *w = calloc(1, sizeof(*w));
-	const bool started = w != NULL && start_worker(w);
+	const bool started = w != NULL && start_worker(w, t->file_bytes);
 
 	if (started) {
 		w->task = t;

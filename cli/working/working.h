@@ -30,6 +30,8 @@ struct working_task {
 	/* The caller's. What is open for writing, the worker writes. */
 	int fd[WORKING_TASK_FDS];
 	size_t n_fds;
+	/* How long a file may get by that. A pipe may get any number of bytes. */
+	uint64_t file_bytes;
 	/*
 	 * Takes each part of the result, and sets *done when it has all of it.
 	 * False: it is none that the task has. It ends the task.

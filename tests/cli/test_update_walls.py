@@ -185,7 +185,7 @@ UNPACK = {
     "cannot write": "hello(); unpacked(end=5, error=28)",
     "writes nothing": "hello(); unpacked()",
     "writes another file": "hello(); os.write(fds[1], bytes(SIZE)); unpacked()",
-    "writes a long file": "hello(); os.pwrite(fds[1], b'x', 1 << 30); unpacked()",
+    "writes a long file": "hello()\ntry: os.pwrite(fds[1], b'x', 1 << 30)\nexcept OSError: unpacked()",
     "writes the packed file": "hello(); os.pwrite(fds[0], b'x', 0); os.sendfile(fds[1], fds[0], 0, SIZE); unpacked()",
 }
 PATCH = {
@@ -194,7 +194,7 @@ PATCH = {
     "says it twice": "hello(); result(number(1)); result(number(1))",
     "writes nothing": "hello(); result(number(1))",
     "writes another file": "hello(); os.write(fds[2], bytes(SIZE)); result(number(1))",
-    "writes a long file": "hello(); os.pwrite(fds[2], b'x', 1 << 30); result(number(1))",
+    "writes a long file": "hello()\ntry: os.pwrite(fds[2], b'x', 1 << 30)\nexcept OSError: result(number(1))",
     "writes what is installed": "hello()\ntry: os.pwrite(fds[0], b'x', 0)\n"
                                 "except OSError: result(number(0))\nelse: result(number(1))",
 }
@@ -247,6 +247,28 @@ def test_a_worker_that_is_none_of_ours_has_nothing_installed(hostile, case):
     assert hostile.place.snapshot() == (before, None)
     names = [name for name in hostile.place.names() if "part" in name]
     assert names == [], "the next run goes on with it"
+
+
+FILLS = """hello()
+size = 0
+try:
+    while True: size += os.pwrite(fds[{file}], bytes(65536), size)
+except OSError as error: print("wrote", size, os.strerror(error.errno), file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.parametrize("task, file, most", (("unpack", 1, len(grown(2))), ("unpack", 0, len(grown(2))),
+                                              ("index", 0, 0), ("split", 0, 0), ("patch", 2, len(grown(2)))))
+def test_a_worker_fills_no_disk(hostile, task, file, most):
+    """It writes no more than the signed index says, even where the files that it gets are open for writing."""
+    done = hostile.run(task, FILLS.format(file=file))
+    assert f"wrote {most} File too large\n" in done.stderr.decode(), done
+    if task == "patch":
+        hostile.place.holds(grown(2))
+    else:
+        assert done.returncode == 2, done
+        assert hostile.place.snapshot() == (None if task == "unpack" else grown(), None)
+    assert [name for name in hostile.place.names() if "part" in name] == []
 
 
 def patched(place):
