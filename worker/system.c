@@ -2,8 +2,13 @@
 /* Walls in and runs ssh-keygen and journalctl. */
 #include "system.h"
 
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +43,43 @@ static const char *const needed[] = {
 static const char *const all[] = { "/", "/dev/null" };
 
 static bool is_plain;
+
+int
+system_copy(int fd, off_t most)
+{
+	const int copy = memfd_create("file", MFD_CLOEXEC);
+	off_t at = 0;
+	ssize_t n = 1;
+
+	while (copy != -1 && n > 0 && at < most)
+		if ((n = sendfile(copy, fd, &at, (size_t)(most - at))) == -1 &&
+		    errno == EINTR)
+			n = 1;
+	if (copy != -1 && n == -1) {
+		const int error = errno;
+
+		close(copy);
+		errno = error;
+		return -1;
+	}
+	return copy;
+}
+
+bool
+system_has_account(void)
+{
+	FILE *f = geteuid() != 0 ? fopen("/etc/passwd", "re") : NULL;
+	const struct passwd *pw = NULL;
+	bool has;
+
+	while (f != NULL && (pw = fgetpwent(f)) != NULL)
+		if (pw->pw_uid == geteuid())
+			break;
+	has = geteuid() == 0 || pw != NULL;
+	if (f != NULL)
+		fclose(f);
+	return has;
+}
 
 /* Whether it is a program, and no script or link that leads elsewhere. */
 static bool

@@ -9,12 +9,17 @@
 #include "host/program.h"
 #include "wall/enter.h"
 
+#define SYSTEM_KEYGEN "/usr/bin/ssh-keygen"
+
 /* In fd[] of struct program: the pipe of system_run. */
 #define SYSTEM_PIPE (-2)
 
 struct system {
 	const char *program;
-	/* It asks for more files than path has, and for sockets. */
+	/*
+	 * It asks for more files than path has, and for sockets: who asks a
+	 * directory server for the account needs those.
+	 */
 	bool has_more;
 	bool reads_as_root; /* as of struct wall_kept */
 	/* What it reads, besides what any program does. */
@@ -22,6 +27,15 @@ struct system {
 	size_t n_paths;
 	uint64_t memory;
 };
+
+/* Whether /etc/passwd has the account of an ordinary user. */
+bool system_has_account(void);
+
+/*
+ * Copies a file, up to so many bytes, into memory, where the account of the
+ * walls may open it by its number. -1 with errno.
+ */
+int system_copy(int fd, off_t most);
 
 /*
  * Builds the walls. A script, which could start anything, has more. Returns the

@@ -56,22 +56,25 @@ static const struct task {
 	const char *name;
 	size_t n_fds;
 	bool (*run)(struct task_work *t);
+	/* Builds other walls than most tasks have; NULL: those. */
+	unsigned int (*enter)(struct task_work *t, uint64_t memory);
 } tasks[] = {
-	{ "hash", 1, hash },
-	{ "journal", 1, task_journal },
-	{ "keygen", 3, task_keygen },
-	{ "split", 1, task_split },
-	{ "index", 1, task_index },
-	{ "filter-head", 1, task_filter_head },
-	{ "judge-filter", 2, task_judge_filter },
-	{ "lost-records", 2, task_lost_records },
-	{ "patch", 3, task_patch },
-	{ "manifest", 1, task_manifest },
-	{ "records", 1, task_records },
-	{ "sources", 1, task_sources },
-	{ "unpack", 2, task_unpack },
-	{ "proof", 1, task_proof },
-	{ "weak", 1, task_weak },
+	{ "hash", 1, hash, NULL },
+	{ "journal", 1, task_journal, task_journal_enter },
+	{ "keygen", 3, task_keygen, task_keygen_enter },
+	{ "split", 1, task_split, NULL },
+	{ "index", 1, task_index, NULL },
+	{ "filter-head", 1, task_filter_head, NULL },
+	{ "judge-filter", 2, task_judge_filter, NULL },
+	{ "lost-records", 2, task_lost_records, NULL },
+	{ "patch", 3, task_patch, NULL },
+	{ "manifest", 1, task_manifest, NULL },
+	{ "records", 1, task_records, NULL },
+	{ "sources", 1, task_sources, NULL },
+	{ "unpack", 2, task_unpack, NULL },
+	{ "proof", 1, task_proof, NULL },
+	{ "revoked", 1, task_revoked, task_revoked_enter },
+	{ "weak", 1, task_weak, NULL },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */
@@ -90,10 +93,8 @@ task_enter(struct task_work *t, const struct wall_kept *kept)
 	const struct task *task = find_task(t);
 	unsigned int walls;
 
-	if (task != NULL && task->run == task_keygen)
-		return task_keygen_enter(t, kept->memory);
-	if (task != NULL && task->run == task_journal)
-		return task_journal_enter(t, kept->memory);
+	if (task != NULL && task->enter != NULL)
+		return task->enter(t, kept->memory);
 	walls = wall_enter(kept);
 	return walls | wall_refuse_calls(kept);
 }

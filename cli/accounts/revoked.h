@@ -12,8 +12,8 @@ bool revoked_any(const struct sshd_settings *settings);
 /*
  * Whether the RevokedKeys of settings has the plain key in this blob. A file
  * that cannot be read has every key, as for sshd. doubt is the answer where
- * sshd's is not known. Takes about three milliseconds if the file is a KRL,
- * which ssh-keygen is asked about.
+ * sshd's is not known. keyveto-worker reads the file, which takes some
+ * milliseconds.
  */
 bool revoked_has(const struct sshd_settings *settings, struct kv_span blob,
     bool doubt);
