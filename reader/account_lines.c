@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "kv_lines.h"
+#include "line_options.h"
+#include "reading/keys.h"
 #include "reading/lines.h"
 #include "wire/reading.h"
 
@@ -12,6 +14,55 @@
 #define LINE_BYTES (256 * 1024)
 /* Limits memory use. */
 #define OUTPUT_MAX (64 * 1024)
+
+static unsigned int
+free_flag(const struct kv_line *line, int64_t now)
+{
+	/* sshd compares no certificate with the key that a client has. */
+	return !line->key.is_cert && line_options_are_free(line->options, now) ?
+	    READING_FREE :
+	    0;
+}
+
+static void
+send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
+    int64_t now)
+{
+	unsigned int flags = free_flag(line, now);
+
+	if (kv_line_has_option(line->options, "cert-authority"))
+		flags |= READING_CA;
+	if (line_options_have_expired(line->options, now))
+		flags |= READING_EXPIRED;
+	record_begin(o, READING_LINE_KEY);
+	record_add_number(o, number);
+	record_add_number(o, flags);
+	reading_add_blob(o, &line->key.key);
+	reading_add_blob(o, &line->key.ca);
+	record_add_bytes(o, line->comment.p, line->comment.len);
+	record_end(o);
+}
+
+static void
+send_unknown(struct record_out *o, uint64_t number, const struct kv_line *line,
+    int64_t now)
+{
+	record_begin(o, READING_LINE_UNKNOWN);
+	record_add_number(o, number);
+	record_add_number(o, free_flag(line, now));
+	record_add_bytes(o, line->type.p, line->type.len);
+	record_end(o);
+}
+
+static void
+send_problem(struct record_out *o, uint64_t number, enum kv_err err, int error)
+{
+	record_begin(o, READING_LINE_PROBLEM);
+	record_add_number(o, number);
+	record_add_number(o, err);
+	record_add_number(o, err == KV_ERR_SYSTEM ? (uint64_t)error : 0);
+	record_end(o);
+}
 
 static void
 read_line(struct record_out *out, uint64_t number, struct kv_span text,
@@ -24,12 +75,12 @@ read_line(struct record_out *out, uint64_t number, struct kv_span text,
 	if (err == KV_OK && line.is_blank)
 		return;
 	if (err == KV_OK)
-		reading_send_line(out, number, &line, now);
+		send_key(out, number, &line, now);
 	else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL)
-		reading_send_unknown_line(out, number, &line, now);
+		send_unknown(out, number, &line, now);
 	else
-		reading_send_line_problem(out, number, err, errno);
+		send_problem(out, number, err, errno);
 	if (out->len >= OUTPUT_MAX)
 		record_flush(out);
 }
@@ -48,11 +99,11 @@ account_lines_read(struct record_out *out, int fd)
 		const enum kv_err err = kv_lines_next(&lines, &text, &more);
 
 		if (err == KV_ERR_SYSTEM) {
-			reading_send_line_problem(out, 0, err, errno);
+			send_problem(out, 0, err, errno);
 			break;
 		}
 		if (err != KV_OK)
-			reading_send_line_problem(out, lines.number, err, 0);
+			send_problem(out, lines.number, err, 0);
 		else if (more)
 			read_line(out, lines.number, text, now);
 	}

@@ -6,10 +6,16 @@
 #ifndef CLI_READING_LINES_H
 #define CLI_READING_LINES_H
 
-#include "base/record.h"
 #include "kv_line.h"
 
 #define READING_TYPE_BYTES 1024
+
+/* What the records say of the options of a line. */
+enum {
+	READING_FREE = 1,
+	READING_CA = 2,
+	READING_EXPIRED = 4,
+};
 
 /* A line that was received. Spans and keys last as long as the record. */
 struct reading_line {
@@ -28,21 +34,9 @@ struct reading_line {
 	const char *reason;
 };
 
-/* Sends a line that kv_line_parse has read. now is the time. */
-void reading_send_line(struct record_out *o, uint64_t number,
-    const struct kv_line *line, int64_t now);
-
-/* Sends a line of an unknown type. */
-void reading_send_unknown_line(struct record_out *o, uint64_t number,
-    const struct kv_line *line, int64_t now);
-
-/* Sends an error; error is an errno, for KV_ERR_SYSTEM. */
-void reading_send_line_problem(struct record_out *o, uint64_t number,
-    enum kv_err err, int error);
-
 /*
  * Sets *line to what is in the payload of a record with this tag. False if
- * these functions send no such record.
+ * keyveto-reader sends no such record.
  */
 KV_MUST_CHECK bool reading_receive_line(uint8_t tag, struct kv_bytes payload,
     struct reading_line *line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "keys/line_options.h"
+#include "line_options.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keys/line_options: what the options of a line of authorized_keys take from
+ * line_options: what the options of a line of authorized_keys take from
  * its key. A doubt is a no.
  */
-#ifndef CLI_KEYS_LINE_OPTIONS_H
-#define CLI_KEYS_LINE_OPTIONS_H
+#ifndef READER_LINE_OPTIONS_H
+#define READER_LINE_OPTIONS_H
 
 #include "kv_line.h"
 
