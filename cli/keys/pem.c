@@ -25,8 +25,9 @@
  */
 #define SIGNED_TEXT "PGP SIGNED MESSAGE"
 
-/* Longer than any label in use. */
+/* Longer than any label in use, and than any line with one. */
 #define LABEL_MAX_BYTES 64
+#define MARK_MAX_BYTES (LABEL_MAX_BYTES + 32)
 
 /* The two styles of armour: RFC 7468 and RFC 4716. */
 struct armour {
@@ -240,17 +241,56 @@ is_label(struct kv_span s)
 	return s.p[0] != ' ' && s.p[s.len - 1] != ' ';
 }
 
-/* Which armour's BEGIN line this is, and its label; NULL if neither's. */
+/*
+ * Which armour's BEGIN line text starts with, with *linep and *labelp; NULL if
+ * neither's.
+ */
 static const struct armour *
-find_begin(struct kv_span line, struct kv_span *labelp)
+starts_with_begin(struct kv_span text, struct kv_span *linep,
+    struct kv_span *labelp)
 {
 	for (size_t i = 0; i < COUNT(armours); i++) {
-		*labelp = line;
-		if (cut_affixes(labelp, armours[i].begin, armours[i].tail) &&
-		    is_label(*labelp))
+		const size_t before = strlen(armours[i].begin);
+		const size_t tail = strlen(armours[i].tail);
+		const uint8_t *end;
+		size_t max = before + LABEL_MAX_BYTES + tail;
+
+		if (max > text.len)
+			max = text.len;
+		if (max < before ||
+		    memcmp(text.p, armours[i].begin, before) != 0)
+			continue;
+		end = memmem(text.p + before, max - before, armours[i].tail,
+		    tail);
+		if (end == NULL)
+			continue;
+		*linep = (struct kv_span){ text.p,
+			(size_t)(end - text.p) + tail };
+		*labelp = (struct kv_span){ text.p + before,
+			linep->len - before - tail };
+		if (is_label(*labelp))
 			return &armours[i];
 	}
 	return NULL;
+}
+
+/* The same, for a line that is nothing else. */
+static const struct armour *
+find_begin(struct kv_span line, struct kv_span *labelp)
+{
+	struct kv_span begin;
+	const struct armour *armour = starts_with_begin(line, &begin, labelp);
+
+	return armour != NULL && begin.len == line.len ? armour : NULL;
+}
+
+/* Writes the END line of a block with this label. */
+static void
+make_end(const struct armour *armour, struct kv_span label,
+    char end[static MARK_MAX_BYTES])
+{
+	snprintf(end, MARK_MAX_BYTES, "%s%.*s%s", armour->end, (int)label.len,
+	    (const char *)label.p, armour->tail);
 }
 
 /* Editors on Windows put a byte order mark before the first line. */
@@ -355,8 +395,10 @@ static bool
 find_body(struct kv_span text, const struct armour *armour,
     struct kv_span label, struct kv_span *bodyp, const struct pem_out *o)
 {
-	struct kv_span line, end;
+	char end[MARK_MAX_BYTES];
+	struct kv_span line;
 
+	make_end(armour, label, end);
 	*bodyp = (struct kv_span){ text.p, 0 };
 	while (next_line(&text, &line)) {
 		if (pem_is_begin(line))
@@ -367,12 +409,8 @@ find_body(struct kv_span text, const struct armour *armour,
 			bodyp->len = (size_t)(text.p - bodyp->p);
 			continue;
 		}
-		end = line;
-		if (!cut_affixes(&end, armour->end, armour->tail) ||
-		    !kv_span_equal(end, label))
-			return pem_refuse(o,
-			    "the END line does not match the BEGIN line");
-		return true;
+		return kv_span_is(line, end) ||
+		    pem_refuse(o, "the END line does not match the BEGIN line");
 	}
 	return pem_refuse(o, "no END line");
 }
@@ -531,56 +569,11 @@ find_string(struct kv_span text, const char *s)
 	return (struct kv_span){ p, text.len - (size_t)(p - text.p) };
 }
 
-/*
- * Tells if text starts with the line that begins (or ends) a block of this
- * armour: before, a label, and its tail. Sets *linep and *labelp.
- */
-static bool
-starts_with_line(struct kv_span text, const char *before,
-    const struct armour *armour, struct kv_span *linep, struct kv_span *labelp)
-{
-	const size_t tail = strlen(armour->tail);
-	size_t len = strlen(before), max = len + LABEL_MAX_BYTES + tail;
-
-	if (text.len < len || memcmp(text.p, before, len) != 0)
-		return false;
-	for (; len + tail <= text.len && len + tail <= max; len++) {
-		if (memcmp(text.p + len, armour->tail, tail) != 0)
-			continue;
-		*linep = (struct kv_span){ text.p, len + tail };
-		*labelp = *linep;
-		return cut_affixes(labelp, before, armour->tail) &&
-		    is_label(*labelp);
-	}
-	return false;
-}
-
-/* Sets place->body and place->end, from what follows the BEGIN line. */
-static void
-find_end(struct kv_span rest, const struct armour *armour, struct kv_span label,
-    struct pem_place *place)
-{
-	struct kv_span at = rest, end_label;
-
-	place->body = rest;
-	while ((at = find_string(at, armour->end)).len > 0) {
-		if (starts_with_line(at, armour->end, armour, &place->end,
-			&end_label) &&
-		    kv_span_equal(end_label, label)) {
-			place->body.len = (size_t)(at.p - rest.p);
-			return;
-		}
-		place->end.len = 0;
-		at.p++;
-		at.len--;
-	}
-}
-
 /* A PuTTY key file in text: its first line, and the one with the MAC. */
 static bool
 find_ppk(struct kv_span text, struct pem_place *place)
 {
-	struct kv_span at, line;
+	struct kv_span at;
 
 	*place = (struct pem_place){ 0 };
 	if (!is_ppk(text) || !next_line(&text, &place->begin))
@@ -593,14 +586,15 @@ find_ppk(struct kv_span text, struct pem_place *place)
 	at.p++;
 	at.len--;
 	place->body = (struct kv_span){ text.p, (size_t)(at.p - text.p) };
-	return at.p >= text.p && next_line(&at, &line) &&
-	    (place->end = line).len > 0;
+	return next_line(&at, &place->end);
 }
 
 bool
 pem_find(struct kv_span text, struct pem_place *place)
 {
-	struct kv_span at = text, begin, label;
+	struct kv_span at = text, begin, label, rest;
+	const struct armour *armour;
+	char end[MARK_MAX_BYTES];
 
 	*place = (struct pem_place){ 0 };
 	if (find_string(text, "-BEGIN ").len == 0 &&
@@ -610,20 +604,23 @@ pem_find(struct kv_span text, struct pem_place *place)
 	for (; at.len > 0; at.p++, at.len--) {
 		if (at.p[0] == 'P' && find_ppk(at, place))
 			return true;
-		for (size_t i = 0; at.p[0] == '-' && i < COUNT(armours); i++) {
-			if (!starts_with_line(at, armours[i].begin, &armours[i],
-				&begin, &label) ||
-			    kv_span_is(label, SIGNED_TEXT))
-				continue;
-			*place = (struct pem_place){
-				.begin = begin,
-				.keyless = pem_is_keyless(begin),
-			};
-			find_end((struct kv_span){ begin.p + begin.len,
-				     at.len - begin.len },
-			    &armours[i], label, place);
-			return true;
+		if (at.p[0] != '-' ||
+		    (armour = starts_with_begin(at, &begin, &label)) == NULL ||
+		    kv_span_is(label, SIGNED_TEXT))
+			continue;
+		rest = (struct kv_span){ begin.p + begin.len,
+			at.len - begin.len };
+		*place = (struct pem_place){
+			.begin = begin,
+			.body = rest,
+			.keyless = pem_is_keyless(begin),
+		};
+		make_end(armour, label, end);
+		if ((rest = find_string(rest, end)).len > 0) {
+			place->body.len = (size_t)(rest.p - place->body.p);
+			place->end = (struct kv_span){ rest.p, strlen(end) };
 		}
+		return true;
 	}
 	return false;
 }
