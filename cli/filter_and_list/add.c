@@ -305,7 +305,7 @@ put_keys_into_list(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command filter_add = {
-	.cmd.name = "filter add",
+	SET_COMMAND(filter, "add"),
 	.cmd.synopsis =
 	    "FILE [--no-compressed] [--ca] [--spki|--proofs] [--yes] "
 	    "[INPUT|DIRECTORY|-]...",
@@ -321,10 +321,7 @@ const struct set_command filter_add = {
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n"
 	    "\n" CLI_PROOFS_HELP,
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 1,
-	.max = INT_MAX,
+	.operands = { 1, INT_MAX },
 	.wanted = "give the filter that keys are to be added to",
 	.run = add_keys_to_filter,
 };
@@ -341,7 +338,7 @@ const struct set_command filter_add = {
 	"administrator\n"
 
 const struct set_command list_create = {
-	.cmd.name = "list create",
+	SET_COMMAND(list, "create"),
 	.cmd.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
 			"[--force] [--yes] "
 			"[INPUT|DIRECTORY|-]...",
@@ -350,25 +347,19 @@ const struct set_command list_create = {
 	"  --force          replace a list that exists; keep any other file "
 	"beside it\n"
 	"\n" CLI_PROOFS_HELP,
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 1,
-	.max = INT_MAX,
+	.operands = { 1, INT_MAX },
 	.wanted = "give the list that keys are to be put into",
 	.run = put_keys_into_list,
 };
 
 const struct set_command list_add = {
-	.cmd.name = "list add",
+	SET_COMMAND(list, "add"),
 	.cmd.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
 			"[--yes] "
 			"[INPUT|DIRECTORY|-]...",
 	.cmd.help = "Add keys to an exact list",
 	.cmd.details = SHARED_HELP "\n" CLI_PROOFS_HELP,
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 1,
-	.max = INT_MAX,
+	.operands = { 1, INT_MAX },
 	.wanted = "give the list that keys are to be put into",
 	.run = put_keys_into_list,
 };

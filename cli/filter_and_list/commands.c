@@ -125,7 +125,7 @@ set_command_run(const struct cli_command *cmd, int argc, char **argv)
 		if (!read_value(opt, &o))
 			return CLI_UNCHECKED;
 	}
-	if (argc - optind < c->min || argc - optind > c->max) {
+	if (argc - optind < c->operands[0] || argc - optind > c->operands[1]) {
 		cli_error("%s", c->wanted);
 		return cli_usage_error(cmd);
 	}
@@ -133,53 +133,29 @@ set_command_run(const struct cli_command *cmd, int argc, char **argv)
 }
 
 static int
-run_filter(const struct cli_command *cmd, int argc, char **argv)
+run_set(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct cli_command *const commands[] = {
-		&filter_create.cmd,
-		&filter_add.cmd,
-		&filter_merge.cmd,
-		&filter_diff.cmd,
-		&filter_patch.cmd,
-		&filter_info.cmd,
-		&filter_verify.cmd,
-		&filter_explain.cmd,
+	static const struct cli_command *const commands[][8] = {
+		{ &filter_create.cmd, &filter_add.cmd, &filter_merge.cmd,
+		    &filter_diff.cmd, &filter_patch.cmd, &filter_info.cmd,
+		    &filter_verify.cmd, &filter_explain.cmd },
+		{ &list_create.cmd, &list_add.cmd, &list_merge.cmd,
+		    &list_diff.cmd, &list_patch.cmd, &list_info.cmd,
+		    &list_verify.cmd, &list_explain.cmd },
 	};
+	static const char *const more[] = {
+		"so do keyveto(1) and pkbf(5)",
+		"so do keyveto(1) and keyveto-blocklist(5)",
+	};
+	const bool is_list = cmd == &cli_list;
 
-	return cli_run_subcommand(cmd, commands, COUNT(commands),
-	    "so do keyveto(1) and pkbf(5)", argc, argv);
+	return cli_run_subcommand(cmd, commands[is_list], COUNT(*commands),
+	    more[is_list], argc, argv);
 }
 
-static int
-run_list(const struct cli_command *cmd, int argc, char **argv)
-{
-	static const struct cli_command *const commands[] = {
-		&list_create.cmd,
-		&list_add.cmd,
-		&list_merge.cmd,
-		&list_diff.cmd,
-		&list_patch.cmd,
-		&list_info.cmd,
-		&list_verify.cmd,
-		&list_explain.cmd,
-	};
+#define SET_SYNOPSIS "COMMAND [OPTION...] [ARGUMENT...]"
 
-	return cli_run_subcommand(cmd, commands, COUNT(commands),
-	    "so do keyveto(1) and keyveto-blocklist(5)", argc, argv);
-}
-
-const struct cli_command cli_filter = {
-	.name = "filter",
-	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = CLI_FILTER_HELP,
-	.details = "",
-	.run = run_filter,
-};
-
-const struct cli_command cli_list = {
-	.name = "list",
-	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = CLI_LIST_HELP,
-	.details = "",
-	.run = run_list,
-};
+const struct cli_command cli_filter = { "filter", SET_SYNOPSIS, CLI_FILTER_HELP,
+	"", run_set };
+const struct cli_command cli_list = { "list", SET_SYNOPSIS, CLI_LIST_HELP, "",
+	run_set };

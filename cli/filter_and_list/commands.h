@@ -18,11 +18,12 @@ struct set_options {
 	const char *name;
 };
 
+/* A subcommand of a kind of sets: its initializer begins with SET_COMMAND. */
 struct set_command {
 	/* Its synopsis has the options that it takes. */
 	struct cli_command cmd;
 	const struct set_kind *kind;
-	int min, max;	    /* so many operands, */
+	int operands[2];    /* so many, from and to, */
 	const char *wanted; /* which are these */
 	/* False after a message: the exit status is 2. */
 	bool (*run)(const struct set_command *c, const struct set_options *o,
@@ -34,8 +35,10 @@ extern const struct set_command filter_create, filter_add, filter_merge,
 extern const struct set_command list_create, list_add, list_merge, list_diff,
     list_patch, list_info, list_verify, list_explain;
 
-/* Runs a struct set_command. */
 int set_command_run(const struct cli_command *cmd, int argc, char **argv);
+
+#define SET_COMMAND(of, verb) \
+	.cmd.name = #of " " verb, .cmd.run = set_command_run, .kind = &set_##of
 
 /* Writes the delta of two sets to the third file. False after a message. */
 bool delta_between(const struct set_command *c, const struct set_options *o,

@@ -229,22 +229,19 @@ patch_set(const struct set_command *c, const struct set_options *o, char **path)
 }
 
 const struct set_command filter_diff = {
-	.cmd.name = "filter diff",
+	SET_COMMAND(filter, "diff"),
 	.cmd.synopsis = "OLD NEW DELTA [--force]",
 	.cmd.help = "Write what NEW has more than OLD into a small file",
 	.cmd.details =
 	    "  --force          replace a DELTA that exists; keep any other "
 	    "file beside it\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 3,
-	.max = 3,
+	.operands = { 3, 3 },
 	.wanted = "give the old filter, the new one, and the delta to make",
 	.run = delta_between,
 };
 
 const struct set_command filter_patch = {
-	.cmd.name = "filter patch",
+	SET_COMMAND(filter, "patch"),
 	.cmd.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
 	.cmd.help = "Make the later filter of an old one and a delta",
 	.cmd.details =
@@ -252,17 +249,14 @@ const struct set_command filter_patch = {
 	    "filter beside it\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 2,
-	.max = 3,
+	.operands = { 2, 3 },
 	.wanted = "give the old filter, the delta, and the new filter if "
 		  "it gets another name",
 	.run = patch_set,
 };
 
 const struct set_command list_patch = {
-	.cmd.name = "list patch",
+	SET_COMMAND(list, "patch"),
 	.cmd.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
 	.cmd.help = "Make the later list of an old one and a delta",
 	.cmd.details =
@@ -270,10 +264,7 @@ const struct set_command list_patch = {
 	    "list beside it\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 2,
-	.max = 3,
+	.operands = { 2, 3 },
 	.wanted = "give the old list, the delta, and the new list if it "
 		  "gets another name",
 	.run = patch_set,

@@ -213,29 +213,23 @@ explain_in_set(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command filter_explain = {
-	.cmd.name = "filter explain",
+	SET_COMMAND(filter, "explain"),
 	.cmd.synopsis = "[--spki] FILE KEY",
 	.cmd.help = "Show each bit that a key is looked up by",
 	.cmd.details =
 	    "  --spki           KEY is a SubjectPublicKeyInfo in DER, as it "
 	    "is\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 2,
-	.max = 2,
+	.operands = { 2, 2 },
 	.wanted = "give a filter, and a file with a key or -",
 	.run = explain_in_set,
 };
 
 const struct set_command list_explain = {
-	.cmd.name = "list explain",
+	SET_COMMAND(list, "explain"),
 	.cmd.synopsis = "FILE KEY",
 	.cmd.help = "Show the records that a key is looked up by",
 	.cmd.details = "",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 2,
-	.max = 2,
+	.operands = { 2, 2 },
 	.wanted = "give a list, and a file with a key or -",
 	.run = explain_in_set,
 };

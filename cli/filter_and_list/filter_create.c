@@ -43,7 +43,7 @@ create_filter(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command filter_create = {
-	.cmd.name = "filter create",
+	SET_COMMAND(filter, "create"),
 	.cmd.synopsis = "FILE (--entries N --fpr P | --hashes K --length P) "
 			"[--force] [--yes]",
 	.cmd.help = "Make an empty filter",
@@ -57,10 +57,7 @@ const struct set_command filter_create = {
 	    "file beside it\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 1,
-	.max = 1,
+	.operands = { 1, 1 },
 	.wanted = "give one FILE, and either --entries and --fpr or "
 		  "--hashes and --length",
 	.run = create_filter,

@@ -241,55 +241,43 @@ inspect(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command filter_info = {
-	.cmd.name = "filter info",
+	SET_COMMAND(filter, "info"),
 	.cmd.synopsis = "[--json] FILE",
 	.cmd.help = "Show header, size, fill and rate of false positives",
 	.cmd.details = "  --json           one JSON object\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 1,
-	.max = 1,
+	.operands = { 1, 1 },
 	.wanted = "give one filter",
 	.run = inspect,
 };
 
 const struct set_command filter_verify = {
-	.cmd.name = "filter verify",
+	SET_COMMAND(filter, "verify"),
 	.cmd.synopsis = "FILE",
 	.cmd.help =
 	    "Say in one line whether a filter is good, or what is wrong",
 	.cmd.details = "",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 1,
-	.max = 1,
+	.operands = { 1, 1 },
 	.wanted = "give one filter",
 	.run = inspect,
 };
 
 const struct set_command list_info = {
-	.cmd.name = "list info",
+	SET_COMMAND(list, "info"),
 	.cmd.synopsis = "[--json] FILE",
 	.cmd.help = "Show date, size and sources of an exact list",
 	.cmd.details = "  --json           one JSON object\n",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 1,
-	.max = 1,
+	.operands = { 1, 1 },
 	.wanted = "give one list",
 	.run = inspect,
 };
 
 const struct set_command list_verify = {
-	.cmd.name = "list verify",
+	SET_COMMAND(list, "verify"),
 	.cmd.synopsis = "FILE",
 	.cmd.help = "Say in one line whether an exact list is good, or what is "
 		    "wrong",
 	.cmd.details = "",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 1,
-	.max = 1,
+	.operands = { 1, 1 },
 	.wanted = "give one list",
 	.run = inspect,
 };

@@ -15,7 +15,6 @@
 /* One of the two lists. */
 struct side {
 	struct set set;
-	const uint8_t *record; /* its next one; NULL: none is left */
 	/* Records that the other does not have, by source. */
 	uint64_t only[IDS];
 };
@@ -25,66 +24,36 @@ struct diffing {
 	int all; /* prints each record */
 };
 
-/* Moves to the next record that differs from this one. */
-static void
-advance(struct side *s)
+/* Counts a record, and prints it if all are wanted. One counts but once. */
+static bool
+count_record(const uint8_t *record, bool is_new, bool again, void *arg)
 {
-	list_record last;
-
-	memcpy(last, s->record, sizeof(last));
-	do
-		s->record = list_reader_next(&s->set.reader);
-	while (s->record != NULL && memcmp(last, s->record, sizeof(last)) == 0);
-}
-
-/* Counts a record that only s has, and prints it if all are wanted. */
-static void
-take_record(struct diffing *d, struct side *s)
-{
-	const uint8_t id = s->record[KV_BLOCKLIST_HASH_BYTES];
+	struct diffing *d = arg;
+	struct side *s = is_new ? &d->new : &d->old;
+	const uint8_t id = record[KV_BLOCKLIST_HASH_BYTES];
 	char name[KV_SOURCE_NAME_BYTES];
 
+	if (again)
+		return true;
 	s->only[id]++;
 	if (d->all) {
-		putchar(s == &d->old ? '-' : '+');
+		putchar(is_new ? '+' : '-');
 		for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
-			printf("%02x", s->record[i]);
+			printf("%02x", record[i]);
 		kv_sources_name(s->set.sources, id, name);
 		printf(" %s\n", name);
 	}
-	advance(s);
+	return true;
 }
 
 /* False after a message. */
 static bool
 compare_lists(struct diffing *d)
 {
-	struct side *a = &d->old, *b = &d->new;
-
-	a->record = list_reader_next(&a->set.reader);
-	b->record = list_reader_next(&b->set.reader);
-	while (a->record != NULL || b->record != NULL) {
-		int order = a->record == NULL ?
-		    1 :
-		    b->record == NULL ?
-		    -1 :
-		    memcmp(a->record, b->record, sizeof(list_record));
-
-		/* After an error in one, the rest of the other is not new. */
-		if (a->set.reader.why[0] != '\0' ||
-		    b->set.reader.why[0] != '\0')
-			break;
-		if (order < 0)
-			take_record(d, a);
-		else if (order > 0)
-			take_record(d, b);
-		else {
-			advance(a);
-			advance(b);
-		}
-	}
-	return list_reader_is_good(&a->set.reader) &&
-	    list_reader_is_good(&b->set.reader);
+	(void)list_reader_compare(&d->old.set.reader, &d->new.set.reader,
+	    count_record, d);
+	return list_reader_is_good(&d->old.set.reader) &&
+	    list_reader_is_good(&d->new.set.reader);
 }
 
 static uint64_t
@@ -168,7 +137,7 @@ diff_lists(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command list_diff = {
-	.cmd.name = "list diff",
+	SET_COMMAND(list, "diff"),
 	.cmd.synopsis = "[--all | --json] OLD NEW [DELTA [--force]]",
 	.cmd.help = "Tell what came and went between two lists, or write it",
 	.cmd.details =
@@ -177,10 +146,7 @@ const struct set_command list_diff = {
 	    "  --json           one JSON object\n"
 	    "  --force          replace a DELTA that exists; keep any other "
 	    "file beside it\n",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 2,
-	.max = 3,
+	.operands = { 2, 3 },
 	.wanted =
 	    "give the old list, the new one, and the delta to make, if one is "
 	    "wanted",

@@ -356,7 +356,7 @@ merge_sets(const struct set_command *c, const struct set_options *o,
 }
 
 const struct set_command filter_merge = {
-	.cmd.name = "filter merge",
+	SET_COMMAND(filter, "merge"),
 	.cmd.synopsis = "OUT IN... [--fold] [--force] [--yes]",
 	.cmd.help = "Make one filter of several",
 	.cmd.details =
@@ -365,26 +365,20 @@ const struct set_command filter_merge = {
 	    "  --force          replace an OUT that is not among them\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.cmd.run = set_command_run,
-	.kind = &set_filter,
-	.min = 2,
-	.max = INT_MAX,
+	.operands = { 2, INT_MAX },
 	.wanted = "give the resulting filter and those to merge",
 	.run = merge_sets,
 };
 
 const struct set_command list_merge = {
-	.cmd.name = "list merge",
+	SET_COMMAND(list, "merge"),
 	.cmd.synopsis = "OUT IN... [--force] [--yes]",
 	.cmd.help = "Make one exact list of several",
 	.cmd.details =
 	    "  --force          replace an OUT that is not among them\n"
 	    "  --yes            although it may lock out root or an "
 	    "administrator\n",
-	.cmd.run = set_command_run,
-	.kind = &set_list,
-	.min = 2,
-	.max = INT_MAX,
+	.operands = { 2, INT_MAX },
 	.wanted = "give the resulting list and those to merge",
 	.run = merge_sets,
 };

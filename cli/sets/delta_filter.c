@@ -8,7 +8,6 @@
 #include <endian.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -287,22 +286,18 @@ enum delta_end
 delta_make_filter(const struct delta_file *old, const struct delta_file *fresh,
     const struct delta_file *out, char why[static DELTA_WHY_BYTES])
 {
-	struct making *m = calloc(1, sizeof(*m));
+	static struct making m;
 	enum delta_end end;
 
-	if (m == NULL) {
-		cli_failed(old->shown, "cannot be compared");
-		return DELTA_FAILED;
-	}
-	m->old = old;
-	m->fresh = fresh;
-	m->out = out;
-	end = compare_headers(m, why);
+	memset(&m, 0, sizeof(m));
+	m.old = old;
+	m.fresh = fresh;
+	m.out = out;
+	end = compare_headers(&m, why);
 	if (end == DELTA_DONE)
-		end = compare_filters(m, why);
-	sha256_free(&m->old_sha);
-	sha256_free(&m->new_sha);
-	free(m);
+		end = compare_filters(&m, why);
+	sha256_free(&m.old_sha);
+	sha256_free(&m.new_sha);
 	return end;
 }
 
@@ -476,23 +471,19 @@ delta_apply_filter(const struct delta_file *old, const struct delta_file *delta,
     const struct delta_full_header *x, const struct delta_file *out,
     char why[static DELTA_WHY_BYTES])
 {
-	struct applying *a = calloc(1, sizeof(*a));
+	static struct applying a;
 	enum delta_end end;
 
-	if (a == NULL) {
-		cli_failed(old->shown, "cannot be patched");
-		return DELTA_FAILED;
-	}
-	a->old = old;
-	a->out = out;
-	a->x = x;
-	a->left = x->h.came;
-	a->room = (uint64_t)1 << x->h.old_header.length;
-	a->code = golomb_code(x->m);
-	bit_reader_begin(&a->reader, delta, DELTA_FILTER_BYTES, x->h.size);
-	end = apply_to_filter(a, why);
-	sha256_free(&a->old_sha);
-	sha256_free(&a->new_sha);
-	free(a);
+	memset(&a, 0, sizeof(a));
+	a.old = old;
+	a.out = out;
+	a.x = x;
+	a.left = x->h.came;
+	a.room = (uint64_t)1 << x->h.old_header.length;
+	a.code = golomb_code(x->m);
+	bit_reader_begin(&a.reader, delta, DELTA_FILTER_BYTES, x->h.size);
+	end = apply_to_filter(&a, why);
+	sha256_free(&a.old_sha);
+	sha256_free(&a.new_sha);
 	return end;
 }

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -61,27 +60,29 @@ struct making {
 	uint8_t block[DELTA_BLOCK_BYTES];
 };
 
-/* The record of this number of the old list is not in the new one. */
+/*
+ * A record that only one list has: of the old one, its number goes, else it
+ * comes.
+ */
 static bool
-take_gone(struct making *m, uint64_t number)
+take_change(const uint8_t *record, bool is_new, bool again, void *arg)
 {
-	uint64_t gap = number - m->next;
+	struct making *m = arg;
+	const uint64_t leading = kv_blocklist_leading_bits(record);
+	uint64_t gap;
 
-	m->gone++;
-	m->next = number + 1;
-	if (m->writes)
-		return bit_writer_put_gap(&m->gone_writer, &m->gone_code, gap);
-	golomb_choice_add(&m->gone_choice, gap);
-	return true;
-}
-
-/* This record of the new list is not in the old one. */
-static bool
-take_came(struct making *m, const uint8_t *record)
-{
-	uint64_t leading = kv_blocklist_leading_bits(record);
-	uint64_t gap = leading - m->last;
-
+	(void)again;
+	if (!is_new) {
+		gap = m->a.next - 1 - m->next;
+		m->gone++;
+		m->next = m->a.next;
+		if (m->writes)
+			return bit_writer_put_gap(&m->gone_writer,
+			    &m->gone_code, gap);
+		golomb_choice_add(&m->gone_choice, gap);
+		return true;
+	}
+	gap = leading - m->last;
 	m->came++;
 	m->last = leading;
 	if (m->writes)
@@ -92,50 +93,21 @@ take_came(struct making *m, const uint8_t *record)
 	return true;
 }
 
-/* Whether both lists could be read, and are lists. */
-static enum delta_end
-judge_readers(const struct making *m, char why[static DELTA_WHY_BYTES])
-{
-	const struct list_reader *r[] = { &m->a, &m->b };
-
-	for (size_t i = 0; i < 2; i++)
-		if (r[i]->why[0] != '\0')
-			return delta_refuse(why, "the %s file: %.200s",
-			    i == 0 ? "old" : "new", r[i]->why);
-	return DELTA_DONE;
-}
-
-/* Reads both lists once, side by side. */
+/* Reads both lists once. */
 static enum delta_end
 walk(struct making *m, bool writes, char why[static DELTA_WHY_BYTES])
 {
-	const uint8_t *a, *b;
-	bool ok = true;
-
 	m->writes = writes;
 	m->gone = m->came = m->next = m->last = 0;
 	list_reader_adopt(&m->a, m->old->shown, m->old->fd);
 	list_reader_adopt(&m->b, m->fresh->shown, m->fresh->fd);
-	a = list_reader_next(&m->a);
-	b = list_reader_next(&m->b);
-	while (ok && (a != NULL || b != NULL)) {
-		int order = a == NULL ? 1 :
-		    b == NULL	      ? -1 :
-					memcmp(a, b, sizeof(list_record));
-
-		/* After an error in one, the rest of the other did not come. */
-		if (m->a.why[0] != '\0' || m->b.why[0] != '\0')
-			break;
-		if (order < 0)
-			ok = take_gone(m, m->a.next - 1);
-		else if (order > 0)
-			ok = take_came(m, b);
-		if (order <= 0)
-			a = list_reader_next(&m->a);
-		if (order >= 0)
-			b = list_reader_next(&m->b);
-	}
-	return ok ? judge_readers(m, why) : DELTA_FAILED;
+	if (!list_reader_compare(&m->a, &m->b, take_change, m))
+		return DELTA_FAILED;
+	if (m->a.why[0] != '\0')
+		return delta_refuse(why, "the old file: %.200s", m->a.why);
+	if (m->b.why[0] != '\0')
+		return delta_refuse(why, "the new file: %.200s", m->b.why);
+	return DELTA_DONE;
 }
 
 static enum delta_end
@@ -197,19 +169,13 @@ enum delta_end
 delta_make_list(const struct delta_file *old, const struct delta_file *fresh,
     const struct delta_file *out, char why[static DELTA_WHY_BYTES])
 {
-	struct making *m = calloc(1, sizeof(*m));
-	enum delta_end end;
+	static struct making m;
 
-	if (m == NULL) {
-		cli_failed(old->shown, "cannot be compared");
-		return DELTA_FAILED;
-	}
-	m->old = old;
-	m->fresh = fresh;
-	m->out = out;
-	end = compare_lists(m, why);
-	free(m);
-	return end;
+	memset(&m, 0, sizeof(m));
+	m.old = old;
+	m.fresh = fresh;
+	m.out = out;
+	return compare_lists(&m, why);
 }
 
 /* --- applying ------------------------------------------------------------- */
@@ -374,25 +340,21 @@ delta_apply_list(const struct delta_file *old, const struct delta_file *delta,
     const struct delta_full_header *x, const struct delta_file *out,
     char why[static DELTA_WHY_BYTES])
 {
-	struct applying *a = calloc(1, sizeof(*a));
+	static struct applying a;
 	const uint64_t came_at = DELTA_LIST_BYTES + x->gone_bytes;
 	enum delta_end end;
 
-	if (a == NULL) {
-		cli_failed(old->shown, "cannot be patched");
-		return DELTA_FAILED;
-	}
-	a->old = old;
-	a->out = out;
-	a->x = x;
-	a->gone_left = x->h.gone;
-	a->came_left = x->h.came;
-	a->gone_code = golomb_code(x->m);
-	a->came_code = golomb_code(x->came_m);
-	bit_reader_begin(&a->gone, delta, DELTA_LIST_BYTES, came_at);
-	bit_reader_begin(&a->came, delta, came_at, x->h.size);
-	end = apply_to_list(a, why);
-	sha256_free(&a->sha);
-	free(a);
+	memset(&a, 0, sizeof(a));
+	a.old = old;
+	a.out = out;
+	a.x = x;
+	a.gone_left = x->h.gone;
+	a.came_left = x->h.came;
+	a.gone_code = golomb_code(x->m);
+	a.came_code = golomb_code(x->came_m);
+	bit_reader_begin(&a.gone, delta, DELTA_LIST_BYTES, came_at);
+	bit_reader_begin(&a.came, delta, came_at, x->h.size);
+	end = apply_to_list(&a, why);
+	sha256_free(&a.sha);
 	return end;
 }
