@@ -8,7 +8,7 @@
 #define MEMORY_MAX (128 * 1024 * 1024)
 #define OUT_BYTES (256 * 1024)
 
-static const uint8_t magic[UNXZ_MAGIC_BYTES] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+static const uint8_t magic[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
 
 void
 unxz_begin(struct unxz *u, bool (*data)(const void *p, size_t len, void *arg),
@@ -63,53 +63,33 @@ run_decoder(struct unxz *u, const uint8_t *p, size_t len, lzma_action action)
 	return true;
 }
 
-/* Decides by the first bytes whether it is xz, and passes them on. */
+/* Decides by the first bytes whether it is xz. */
 static bool
-decide(struct unxz *u)
+decide(struct unxz *u, const void *p, size_t len)
 {
 	lzma_ret r = LZMA_OK;
 
 	u->decided = true;
-	u->is_xz = u->head_len == sizeof(magic) &&
-	    memcmp(u->head, magic, sizeof(magic)) == 0;
-	if (!u->is_xz)
-		return u->head_len == 0 ||
-		    u->data(u->head, u->head_len, u->arg);
-	r = lzma_stream_decoder(&u->xz, MEMORY_MAX, LZMA_CONCATENATED);
-	if (r != LZMA_OK) {
+	u->is_xz = len >= sizeof(magic) && memcmp(p, magic, sizeof(magic)) == 0;
+	if (u->is_xz)
+		r = lzma_stream_decoder(&u->xz, MEMORY_MAX, LZMA_CONCATENATED);
+	if (r != LZMA_OK)
 		u->why = lzma_reason(r);
-		return false;
-	}
-	return run_decoder(u, u->head, u->head_len, LZMA_RUN);
+	return r == LZMA_OK;
 }
 
 bool
 unxz_add(struct unxz *u, const void *p, size_t len)
 {
-	const uint8_t *bytes = p;
-	size_t head = 0;
-
-	if (!u->decided) {
-		head = sizeof(u->head) - u->head_len;
-		head = head < len ? head : len;
-		memcpy(u->head + u->head_len, bytes, head);
-		u->head_len += head;
-		if (u->head_len < sizeof(u->head))
-			return true;
-		if (!decide(u))
-			return false;
-	}
-	if (len == head)
-		return true;
-	return u->is_xz ? run_decoder(u, bytes + head, len - head, LZMA_RUN) :
-			  u->data(bytes + head, len - head, u->arg);
+	if (!u->decided && !decide(u, p, len))
+		return false;
+	return u->is_xz ? run_decoder(u, p, len, LZMA_RUN) :
+			  u->data(p, len, u->arg);
 }
 
 bool
 unxz_end(struct unxz *u)
 {
-	if (!u->decided && !decide(u))
-		return false;
 	return !u->is_xz || run_decoder(u, NULL, 0, LZMA_FINISH);
 }
 

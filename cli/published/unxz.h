@@ -11,13 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNXZ_MAGIC_BYTES 6
-
 struct unxz {
 	lzma_stream xz;
 	bool decided, is_xz;
-	uint8_t head[UNXZ_MAGIC_BYTES]; /* before it is decided */
-	size_t head_len;
 	/* Takes what is unpacked. If it returns false, unxz_add does, too. */
 	bool (*data)(const void *p, size_t len, void *arg);
 	void *arg;
@@ -27,7 +23,10 @@ struct unxz {
 /* Sets data and arg. Always call unxz_free. */
 void unxz_begin(struct unxz *u,
     bool (*data)(const void *p, size_t len, void *arg), void *arg);
-/* False with u->why, or without if data returned false. */
+/*
+ * False with u->why, or without if data returned false. The first bytes, at
+ * least six of a file that has as many, tell whether it is xz.
+ */
 bool unxz_add(struct unxz *u, const void *p, size_t len);
 /* Call after the last byte. The same. */
 bool unxz_end(struct unxz *u);
