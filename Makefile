@@ -307,7 +307,7 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c %/intake.c,$(wildcard cl
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
 	cli/published/manifest.c cli/published/manifest_parse.c cli/published/sources.c cli/published/unxz.c \
 	cli/published/records.c cli/published/index.c cli/published/index_text.c cli/published/index_records.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
-	cli/sets/list_reader.c cli/published/lookup.c cli/log_lines/decision.c \
+	cli/sets/list_reader.c cli/sets/list_names.c cli/published/lookup.c cli/log_lines/decision.c \
 	cli/log_lines/accepted.c cli/log_lines/syslog_line.c cli/log_lines/journal_line.c \
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
 	cli/base/sha256.c \

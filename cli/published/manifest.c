@@ -6,9 +6,8 @@
 #include <time.h>
 
 #include "published/index.h"
+#include "sets/list_names.h"
 
-#define NAME_CHARACTERS \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 /* No second that manifest_parse_date finds is as late: 9999, at -23:59. */
 #define TIME_MAX (INT64_C(253402300800) + 86400)
 
@@ -108,13 +107,6 @@ manifest_is_plain(const char *text)
 	return len > 0;
 }
 
-bool
-manifest_is_source_name(const char *text)
-{
-	return text[0] != '\0' && strlen(text) < KV_SOURCE_NAME_BYTES &&
-	    text[strspn(text, NAME_CHARACTERS)] == '\0';
-}
-
 /* --- records ------------------------------------------------------------ */
 
 static void
@@ -164,7 +156,7 @@ get_source(struct kv_bytes b, struct manifest_source *s)
 {
 	return s->name[0] == '\0' &&
 	    record_get_text(&b, s->name, sizeof(s->name)) &&
-	    manifest_is_source_name(s->name) &&
+	    list_names_is_valid(s->name) &&
 	    record_get_text(&b, s->repo, sizeof(s->repo)) &&
 	    is_empty_or_plain(s->repo) &&
 	    record_get_text(&b, s->path, sizeof(s->path)) &&

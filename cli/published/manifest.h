@@ -63,8 +63,6 @@ bool manifest_parse_date(const char *text, int64_t *timep);
 
 /* Whether text is not empty, and printable ASCII without blanks. */
 bool manifest_is_plain(const char *text);
-/* Whether kv_sources takes it for a name. */
-bool manifest_is_source_name(const char *text);
 
 /* What manifest_parse found, as one process tells it to another, in parts. */
 struct manifest_found {

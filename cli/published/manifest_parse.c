@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "published/manifest.h"
+#include "sets/list_names.h"
 
 #define FORMAT_KNOWN 0
 
@@ -65,7 +66,7 @@ read_sources(const json_t *root, struct manifest *m)
 
 		copy_plain(list, "name", name, sizeof(name));
 		if (n < 0 || n >= MANIFEST_SOURCES ||
-		    !manifest_is_source_name(name)) {
+		    !list_names_is_valid(name)) {
 			m->left_out++;
 			continue;
 		}
