@@ -10,7 +10,7 @@
 #include "sets/filter_file.h"
 #include "base/progress.h"
 
-#define BLOCK_BYTES (1024 * 1024)
+#define BLOCK_BYTES (256 * 1024)
 
 /*
  * How large a filter must be, and how often it is wrong.
@@ -75,20 +75,6 @@ filter_facts_choose_size(uint64_t n, double rate, uint8_t *hashesp,
 	return false;
 }
 
-static uint64_t
-count_ones(const uint8_t *p, size_t len)
-{
-	uint64_t n = 0, word;
-
-	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		n += (uint64_t)__builtin_popcountll(word);
-	}
-	for (; len > 0; len--)
-		n += (uint64_t)__builtin_popcount(*p++);
-	return n;
-}
-
 double
 filter_facts_entries(const struct kv_pkbf_header *h, uint64_t set)
 {
@@ -113,33 +99,67 @@ filter_facts_set(const char *path, const struct kv_pkbf_header *h, uint64_t set,
 	    rate_of_patterns(h->length, facts->entries));
 }
 
-bool
-filter_facts_read(const char *path, const struct kv_pkbf *f,
-    struct filter_facts *facts)
+/* Counts the bits that are set in a, and those of them that are not in b. */
+static void
+count_block(const uint8_t *a, const uint8_t *b, size_t len, uint64_t *setp,
+    uint64_t *lostp)
 {
-	static uint8_t buf[BLOCK_BYTES];
-	const struct kv_pkbf_header *h = &f->header;
-	off_t end = kv_pkbf_file_bytes(h->length);
+	uint64_t x, y;
+
+	for (; len >= sizeof(x);
+	     a += sizeof(x), b += sizeof(y), len -= sizeof(x)) {
+		memcpy(&x, a, sizeof(x));
+		memcpy(&y, b, sizeof(y));
+		*setp += (uint64_t)__builtin_popcountll(x);
+		*lostp += (uint64_t)__builtin_popcountll(x & ~y);
+	}
+	for (; len > 0; a++, b++, len--) {
+		*setp += (uint64_t)__builtin_popcount(*a);
+		*lostp += (uint64_t)__builtin_popcount(*a & ~*b & 0xffU);
+	}
+}
+
+bool
+filter_facts_count(const struct losses_side *f, const struct losses_side *new,
+    uint8_t length, uint64_t *setp, uint64_t *lostp)
+{
+	static uint8_t a[BLOCK_BYTES], b[BLOCK_BYTES];
+	const off_t end = kv_pkbf_file_bytes(length);
 	struct progress progress;
-	uint64_t set = 0;
 	bool ok = true;
 
-	progress_start(&progress, "reading", (uint64_t)end);
+	*setp = *lostp = 0;
+	progress_start(&progress, new == NULL ? "reading" : "comparing",
+	    (uint64_t)end);
 	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
 	     at += BLOCK_BYTES) {
-		size_t len = end - at < BLOCK_BYTES ?
+		const size_t len = end - at < BLOCK_BYTES ?
 		    (size_t)(end - at) :
 		    BLOCK_BYTES;
 
 		progress_add(&progress, len);
 		if (filter_is_hole(f->fd, at, len))
 			continue;
-		ok = cli_read_at(path, f->fd, buf, len, at);
+		ok = cli_read_at(f->shown, f->fd, a, len, at) &&
+		    (new == NULL ||
+			cli_read_at(new->shown, new->fd, b, len, at));
 		if (ok)
-			set += count_ones(buf, len);
+			count_block(a, b, len, setp, lostp);
 	}
 	progress_clear(&progress);
-	filter_facts_set(path, h, set, facts);
+	return ok;
+}
+
+bool
+filter_facts_read(const char *path, const struct kv_pkbf *f,
+    struct filter_facts *facts)
+{
+	const struct losses_side side = { path, f->fd };
+	uint64_t set, lost;
+	const bool ok = filter_facts_count(&side, NULL, f->header.length, &set,
+	    &lost);
+
+	filter_facts_set(path, &f->header, set, facts);
 	return ok;
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "kv_pkbf.h"
+#include "sets/losses.h"
 
 struct filter_facts {
 	const char *path; /* the caller's */
@@ -26,6 +27,15 @@ struct filter_facts {
 /* Reads all of an open filter. False after a message. */
 bool filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts);
+
+/*
+ * Sets *setp to the number of bits that are set in f, a filter with 2^length
+ * bits, and *lostp to how many of these new has not, if it is not NULL. False
+ * after a message.
+ */
+bool filter_facts_count(const struct losses_side *f,
+    const struct losses_side *new, uint8_t length, uint64_t *setp,
+    uint64_t *lostp);
 
 /* Sets facts to what follows from a header and the number of set bits. */
 void filter_facts_set(const char *path, const struct kv_pkbf_header *h,

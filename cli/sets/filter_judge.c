@@ -11,12 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/progress.h"
 #include "command.h"
 #include "sets/filter_file.h"
 
 #define ERROR_MAX 4095 /* no errno is higher */
-#define BLOCK_BYTES (256 * 1024)
 
 #define KEYS_MAX 200000
 /* The clock is asked after so many. */
@@ -205,60 +203,6 @@ filter_judge(const char *shown, int fd, double max_rate,
 	return false;
 }
 
-/* Counts the bits that are set in a, and those of them that are not in b. */
-static void
-count_block(const uint8_t *a, const uint8_t *b, size_t len, uint64_t *setp,
-    uint64_t *lostp)
-{
-	uint64_t x, y;
-
-	for (; len >= sizeof(x);
-	     a += sizeof(x), b += sizeof(y), len -= sizeof(x)) {
-		memcpy(&x, a, sizeof(x));
-		memcpy(&y, b, sizeof(y));
-		*setp += (uint64_t)__builtin_popcountll(x);
-		*lostp += (uint64_t)__builtin_popcountll(x & ~y);
-	}
-	for (; len > 0; a++, b++, len--) {
-		*setp += (uint64_t)__builtin_popcount(*a);
-		*lostp += (uint64_t)__builtin_popcount(*a & ~*b & 0xffU);
-	}
-}
-
-/*
- * Sets *setp to the number of bits that are set in the old one of two filters
- * with 2^length bits, and *lostp to how many of these the new one has not.
- * False after a message.
- */
-static bool
-compare_bits(const struct losses_side *old, const struct losses_side *fresh,
-    uint8_t length, uint64_t *setp, uint64_t *lostp)
-{
-	static uint8_t a[BLOCK_BYTES], b[BLOCK_BYTES];
-	const off_t end = kv_pkbf_file_bytes(length);
-	struct progress progress;
-	bool ok = true;
-
-	*setp = *lostp = 0;
-	progress_start(&progress, "comparing", (uint64_t)end);
-	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
-	     at += BLOCK_BYTES) {
-		const size_t len = end - at < BLOCK_BYTES ?
-		    (size_t)(end - at) :
-		    BLOCK_BYTES;
-
-		progress_add(&progress, len);
-		if (filter_is_hole(old->fd, at, len))
-			continue;
-		ok = cli_read_at(old->shown, old->fd, a, len, at) &&
-		    cli_read_at(fresh->shown, fresh->fd, b, len, at);
-		if (ok)
-			count_block(a, b, len, setp, lostp);
-	}
-	progress_clear(&progress);
-	return ok;
-}
-
 bool
 filter_compare(const struct losses_side *old, const struct losses_side *new,
     struct filter_judged *j)
@@ -270,7 +214,8 @@ filter_compare(const struct losses_side *old, const struct losses_side *new,
 	if (!filter_adopt(old->shown, old->fd, &f))
 		return false;
 	if (f.header.hashes == h->hashes && f.header.length == h->length)
-		return compare_bits(old, new, h->length, &j->old_set, &j->lost);
+		return filter_facts_count(old, new, h->length, &j->old_set,
+		    &j->lost);
 	if (!filter_facts_read(old->shown, &f, &facts))
 		return false;
 	j->old_set = facts.set;

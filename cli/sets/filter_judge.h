@@ -8,7 +8,6 @@
 
 #include "base/record.h"
 #include "sets/filter_facts.h"
-#include "sets/losses.h"
 
 /* --- a header ----------------------------------------------------------- */
 
