@@ -44,20 +44,14 @@ enum delta_end delta_judge_hashes(const struct delta_header *h,
     const uint8_t old[static SHA256_BYTES],
     const uint8_t fresh[static SHA256_BYTES], char why[static DELTA_WHY_BYTES]);
 
-/* sets/delta_filter.c: as delta_make and delta_apply. */
-enum delta_end delta_make_filter(const struct delta_file *old,
+/* sets/delta_filter.c and sets/delta_list.c: as delta_make and delta_apply. */
+typedef enum delta_end delta_making(const struct delta_file *old,
     const struct delta_file *fresh, const struct delta_file *out,
     char why[static DELTA_WHY_BYTES]);
-enum delta_end delta_apply_filter(const struct delta_file *old,
+typedef enum delta_end delta_applying(const struct delta_file *old,
     const struct delta_file *delta, const struct delta_full_header *x,
     const struct delta_file *out, char why[static DELTA_WHY_BYTES]);
-
-/* sets/delta_list.c: the same. */
-enum delta_end delta_make_list(const struct delta_file *old,
-    const struct delta_file *fresh, const struct delta_file *out,
-    char why[static DELTA_WHY_BYTES]);
-enum delta_end delta_apply_list(const struct delta_file *old,
-    const struct delta_file *delta, const struct delta_full_header *x,
-    const struct delta_file *out, char why[static DELTA_WHY_BYTES]);
+delta_making delta_make_filter, delta_make_list;
+delta_applying delta_apply_filter, delta_apply_list;
 
 #endif

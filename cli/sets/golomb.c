@@ -86,8 +86,7 @@ bit_writer_begin(struct bit_writer *w, const struct delta_file *file,
 {
 	w->file = file;
 	w->at = at;
-	w->acc = 0;
-	w->acc_bits = 0;
+	w->acc = w->acc_bits = 0;
 	w->used = 0;
 }
 
@@ -162,8 +161,7 @@ bit_reader_begin(struct bit_reader *r, const struct delta_file *file,
 	r->file = file;
 	r->at = at;
 	r->end = end;
-	r->acc = 0;
-	r->acc_bits = 0;
+	r->acc = r->acc_bits = 0;
 	r->next = r->filled = 0;
 	r->failed = false;
 }

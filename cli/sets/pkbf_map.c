@@ -155,15 +155,8 @@ enum kv_err
 pkbf_map_lookup_one(const struct kv_filter *f, const struct kv_pkbf_hash *h,
     bool *listedp)
 {
-	const struct pkbf_map *m = f->arg;
-	unsigned int i = 0;
-	uint64_t bit;
-
-	for (; i < m->header.hashes; i++) {
-		bit = kv_pkbf_position(h, i, m->header.length);
-		if ((*byte_at(m, bit) & 0x80U >> (bit % 8)) == 0)
-			break;
-	}
-	*listedp = i == m->header.hashes;
-	return is_whole(m) ? KV_OK : kv_pkbf_lookup(&f->pkbf, h, listedp);
+	pkbf_map_lookup(f->arg, h, 1, listedp);
+	return !*listedp || is_whole(f->arg) ?
+	    KV_OK :
+	    kv_pkbf_lookup(&f->pkbf, h, listedp);
 }
