@@ -20,7 +20,10 @@
 
 #define MEMORY_BYTES ((uint64_t)512 * 1024 * 1024)
 
-/* What reading alone does not need. wall/enter adds sockets and files. */
+/*
+ * What reading alone does not need. wall/enter adds sockets and files. recv and
+ * send are calls of some 32-bit systems alone.
+ */
 static const int calls[] = {
 	SCMP_SYS(access),
 	SCMP_SYS(alarm),
@@ -57,10 +60,12 @@ static const int calls[] = {
 	SCMP_SYS(pselect6_time64),
 	SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat),
+	SCMP_SYS(recv),
 	SCMP_SYS(recvfrom),
 	SCMP_SYS(recvmmsg),
 	SCMP_SYS(recvmmsg_time64),
 	SCMP_SYS(select),
+	SCMP_SYS(send),
 	SCMP_SYS(sendmmsg),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(sendto),
