@@ -56,12 +56,16 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 {
 	struct sigaction sa = { .sa_sigaction = replace_lost_page,
 		.sa_flags = SA_SIGINFO };
+	const off_t bytes = kv_pkbf_file_bytes(f->header.length);
 	size_t i = 0;
 	void *p;
 
+	/* With 32 bits there is no room for the largest. */
+	if (bytes != (off_t)(size_t)bytes)
+		return false;
 	m->fd = f->fd;
 	m->header = f->header;
-	m->bytes = (size_t)kv_pkbf_file_bytes(f->header.length);
+	m->bytes = (size_t)bytes;
 	p = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
 	if (p == MAP_FAILED)
 		return false;

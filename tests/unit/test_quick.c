@@ -478,7 +478,12 @@ map_finds_one_as_the_file_does(void **state)
 			h[i].h2 |= 1;
 		path = make_filter(p, k, h, COUNT(h));
 		assert_err(kv_pkbf_open_fd(open_read(path), &f.pkbf), KV_OK);
-		assert_true(pkbf_map_open(&map, &f.pkbf));
+		if (!pkbf_map_open(&map, &f.pkbf)) {
+			/* There is no room for it with 32 bits. */
+			assert_true(sizeof(size_t) == 4 && p >= 33);
+			kv_pkbf_close(&f.pkbf);
+			continue;
+		}
 		f.arg = &map;
 		assert_in_range(compare_one_by_one(&f, h, COUNT(h)),
 		    COUNT(h) / 2, COUNT(h));
@@ -532,7 +537,7 @@ compare_lookups(struct list_index *x, const struct kv_blocklist *l,
 			if (rng_below(2) == 0)
 				memcpy(h[k].byte,
 				    records +
-					rng_below(l->records) *
+					rng_below((size_t)l->records) *
 					    KV_BLOCKLIST_RECORD_BYTES,
 				    sizeof(h[k].byte));
 			/* The same first bits as a record. */
