@@ -37,7 +37,13 @@ ifneq ($(CI),)
 WARNINGS += -Werror
 endif
 
-KV_CPPFLAGS = -D_GNU_SOURCE -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
+# Processors of 32 bits: without these, the files of a large file system, and those of
+# after 2038, would be errors, and so would their users' logins.
+ifeq ($(shell echo __SIZEOF_LONG__ | $(CC) -E -P -x c - 2>/dev/null),4)
+WIDE = -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
+endif
+
+KV_CPPFLAGS = -D_GNU_SOURCE $(WIDE) -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
 	-DKV_SYSCONFDIR='"$(SYSCONFDIR)"' -DKV_STATEDIR='"$(STATEDIR)"' \
 	-DKV_LIBEXECDIR='"$(LIBEXECDIR)"' -DKV_PAMDIR='"$(PAMDIR)"' \
 	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)

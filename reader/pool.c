@@ -442,7 +442,7 @@ count_spare_descriptors(const struct kv_judge *j)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
 		return 0;
-	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+	return limit.rlim_cur > used ? (size_t)limit.rlim_cur - used : 0;
 }
 
 static void

@@ -164,8 +164,8 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	if (ok) {
 		before = *r;
 		audit_user_cas(r, &policies, root, false);
-		h->listed_cas = r->listed - before.listed;
-		h->refused_cas = r->refused - before.refused;
+		h->listed_cas = (size_t)(r->listed - before.listed);
+		h->refused_cas = (size_t)(r->refused - before.refused);
 		h->unjudged_settings |= r->unjudged > before.unjudged;
 		ok = h->listed_cas == 0 ||
 		    audit_table_add(&h->table, "user CA keys", NULL, &before,

@@ -95,8 +95,8 @@ static struct timespec
 later(const struct timespec *t, int64_t nanoseconds)
 {
 	struct timespec sum = {
-		.tv_sec = t->tv_sec + nanoseconds / NANO,
-		.tv_nsec = t->tv_nsec + nanoseconds % NANO,
+		.tv_sec = t->tv_sec + (time_t)(nanoseconds / NANO),
+		.tv_nsec = t->tv_nsec + (long)(nanoseconds % NANO),
 	};
 
 	sum.tv_sec += sum.tv_nsec / NANO;

@@ -466,7 +466,7 @@ put_companion(const struct publish *p, const struct item *it,
 	if (c->sha256[0] == '\0')
 		return true;
 	ok = folder_new(&p->folder, FOLDER_FILES, &n);
-	if (ok && !io_write(n.fd, it->companion, c->size))
+	if (ok && !io_write(n.fd, it->companion, (size_t)c->size))
 		ok = cli_failed(name.path, "cannot be written");
 	ok = ok && folder_put(&n, &name);
 	folder_drop(&n);

@@ -80,8 +80,8 @@ make_bits(struct list_index *x)
 {
 	struct list_reader *r = malloc(sizeof(*r));
 	list_record *run;
-	uint64_t words = WORDS_A_BUCKET, buckets = 0, *made = NULL;
-	size_t n;
+	uint64_t buckets = 0, *made = NULL;
+	size_t n, words = WORDS_A_BUCKET;
 
 	_Static_assert(KV_BLOCKLIST_RECORDS_MAX <= UINT32_MAX, "start");
 	for (x->shift = 62;

@@ -20,7 +20,7 @@ hash(const struct moduli *m, struct kv_span n)
 static size_t *
 find_slot(const struct moduli *m, struct kv_span n)
 {
-	size_t i = hash(m, n) & (m->n_slots - 1);
+	size_t i = (size_t)hash(m, n) & (m->n_slots - 1);
 
 	while (m->slot[i] != 0 && !kv_span_equal(m->v[m->slot[i] - 1].n, n))
 		i = (i + 1) & (m->n_slots - 1);
