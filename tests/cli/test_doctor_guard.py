@@ -126,9 +126,9 @@ def test_a_check_whose_child_dies_is_not_ok(machine):
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
     # guard-user looks at the files in a child that becomes an account. pam-module loads the module in a child. sshd -T
     # itself calls setgroups.
-    for call, what, check in (("setresgid", "signal=KILL", "guard-user"),
-                              ("setresuid", "error=EPERM", "guard-user"),
-                              ("setresuid", "signal=SEGV", "guard-user"),
+    for call, what, check in (("/^setresgid(32)?$", "signal=KILL", "guard-user"),
+                              ("/^setresuid(32)?$", "error=EPERM", "guard-user"),
+                              ("/^setresuid(32)?$", "signal=SEGV", "guard-user"),
                               ("close_range", "signal=KILL", "pam-module")):
         found = injected("-f", "-e", f"trace={call}", "-e", f"inject={call}:{what}")[check]
         assert all(one["status"] != "ok" for one in found), f"{call} {what}: {found}"

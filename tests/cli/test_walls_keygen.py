@@ -14,7 +14,7 @@ import pytest
 
 from program import KEYVETO, PATIENCE, mount_namespace
 from runs import as_nobody
-from test_walls import MARK, POWERS, REFUSALS, Exploit, no_asan
+from test_walls import MARK, POWERS, REFUSALS, SETRESUID, Exploit, no_asan
 from update_place import Signer, a_filter, with_signers
 
 # Its libraries are code, which it maps, and have paths. Its output has two descriptors.
@@ -101,7 +101,7 @@ def strace(call, error="ENOSYS"):
 def test_each_wall_alone_holds_an_ssh_keygen_of_roots(place, signed, exploit):
     mark(signed["signature"])
     assert powers(place, exploit, *strace("landlock_restrict_self"), user=False) <= ITS_JOB
-    assert powers(place, exploit, *strace("setresuid"), user=False) <= ITS_JOB | {"is root"}
+    assert powers(place, exploit, *strace(SETRESUID), user=False) <= ITS_JOB | {"is root"}
     without_seccomp = powers(place, exploit, *strace("seccomp"), user=False)
     assert "opens a socket" in without_seccomp, "the attack is one"
     # A namespace in which it is root gives it nothing outside.
@@ -117,7 +117,7 @@ def test_a_wall_that_cannot_stand_stops_no_signature(place, signed, call, wall, 
     assert done.returncode == 0, done.stderr
     assert place.target.read_bytes() == a_filter()
     warnings = set(re.findall(r"runs without the wall (\w+), which this system refuses", done.stderr))
-    wall = None if user and call == "setresuid" else wall
+    wall = None if user and call == SETRESUID else wall
     assert warnings - ({"privileges"} if call == "seccomp" else set()) == ({wall} if wall else set()), done.stderr
     place.target.unlink()
     signed["data"].write_bytes(a_filter(2))

@@ -19,7 +19,7 @@ from hostile import PRELUDE
 from program import KEYVETO, NETWORK, PATIENCE, READER, WORKER
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
-from test_walls import SHORT_WAITS, Exploit, is_printable, no_asan, preload
+from test_walls import SETRESUID, SHORT_WAITS, Exploit, is_printable, no_asan, preload
 from update_place import Place, a_filter, authority
 
 # As root, sshd and accounts of the machine are used.
@@ -85,7 +85,7 @@ def test_a_scan_that_is_taken_over_has_no_power(exploit, scratch, user):
 @no_asan
 def test_without_the_wall_a_fetch_that_is_taken_over_has_each_power(exploit, place):
     """The attack is one: where the system refuses the walls, it succeeds, and keyveto says so."""
-    refused = ["-e", "inject=seccomp,setresuid,setresgid,capset,landlock_create_ruleset:error=EPERM",
+    refused = ["-e", "inject=seccomp,/^setres[ug]id(32)?$,capset,landlock_create_ruleset:error=EPERM",
                "-e", "inject=prctl:error=EPERM:when=3+"]
     place.write_settings()
     done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", *refused, "true"], check=False)
@@ -286,7 +286,7 @@ def test_a_scan_by_a_program_that_is_none_of_ours(hostile, says, expected, words
 def test_walls_that_cannot_stand_stop_no_fetch(place):
     """It is said once, and not for each source."""
     place.write_settings()
-    for call, wall in (("setresuid", "account"), ("capset", "privileges"), ("landlock_restrict_self", None)):
+    for call, wall in ((SETRESUID, "account"), ("capset", "privileges"), ("landlock_restrict_self", None)):
         place.target.unlink(missing_ok=True)
         done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:error=EPERM", KEYVETO,
                                *map(str, place.arguments())], capture_output=True, check=False, timeout=PATIENCE,

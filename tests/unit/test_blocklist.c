@@ -52,7 +52,7 @@ pread(int fd, void *buf, size_t len, off_t offset)
 		if (make_record != NULL)
 			make_record((uint64_t)(offset + i) / RECORD, p + i);
 		seen |= wanted != NULL && memcmp(p + i, wanted, HASH) == 0;
-		if ((size_t)(offset + i) / RECORD < COUNT(was_read))
+		if ((uint64_t)(offset + i) / RECORD < COUNT(was_read))
 			was_read[(offset + i) / RECORD] = true;
 	}
 	return n;

@@ -26,6 +26,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
+/* Some 32-bit systems have calls of 16-bit ids, too. */
+#ifdef SYS_getresuid32
+#define ID_CALL(name) SYS_##name##32
+#else
+#define ID_CALL(name) SYS_##name
+#endif
+
 #define IDENT "keyveto-authorized-keys"
 #define UID 4242
 #define GID 4343
@@ -199,13 +206,14 @@ initgroups(const char *name, gid_t gid)
 
 	if (fails("initgroups") || strcmp(name, "alice") != 0)
 		return -1;
-	return (int)syscall(SYS_setgroups, COUNT(groups), groups);
+	return (int)syscall(ID_CALL(setgroups), COUNT(groups), groups);
 }
 
 int
 setresgid(gid_t r, gid_t e, gid_t s)
 {
-	return fails("setresgid") ? -1 : (int)syscall(SYS_setresgid, r, e, s);
+	return fails("setresgid") ? -1 :
+				    (int)syscall(ID_CALL(setresgid), r, e, s);
 }
 
 int
@@ -217,10 +225,10 @@ setresuid(uid_t r, uid_t e, uid_t s)
 			     fails("second setresuid"))
 		return -1;
 	/* Until the second call the account can do nothing to the guard. */
-	syscall(SYS_getresuid, &now, &effective, &saved);
+	syscall(ID_CALL(getresuid), &now, &effective, &saved);
 	if (now != 0 || saved != 0)
 		note("too early\n");
-	return (int)syscall(SYS_setresuid, r, e, s);
+	return (int)syscall(ID_CALL(setresuid), r, e, s);
 }
 
 int
@@ -230,7 +238,7 @@ getresgid(gid_t *r, gid_t *e, gid_t *s)
 
 	if (fails("getresgid"))
 		return -1;
-	if (syscall(SYS_getresgid, r, e, s) == -1)
+	if (syscall(ID_CALL(getresgid), r, e, s) == -1)
 		return -1;
 	if (plan.lies >= 1 && plan.lies <= 3)
 		*ids[plan.lies - 1] = 0;
@@ -244,7 +252,7 @@ getresuid(uid_t *r, uid_t *e, uid_t *s)
 
 	if (fails("getresuid"))
 		return -1;
-	if (syscall(SYS_getresuid, r, e, s) == -1)
+	if (syscall(ID_CALL(getresuid), r, e, s) == -1)
 		return -1;
 	if (plan.lies >= 4)
 		*ids[plan.lies - 4] = 0;
@@ -256,7 +264,7 @@ setuid(uid_t uid)
 {
 	return uid == 0 && plan.root_comes_back_by_setuid ?
 	    0 :
-	    (int)syscall(SYS_setuid, uid);
+	    (int)syscall(ID_CALL(setuid), uid);
 }
 
 int
@@ -264,7 +272,7 @@ seteuid(uid_t uid)
 {
 	return uid == 0 && plan.root_comes_back_by_seteuid ?
 	    0 :
-	    (int)syscall(SYS_setresuid, -1, uid, -1);
+	    (int)syscall(ID_CALL(setresuid), -1, uid, -1);
 }
 
 /* Notes the call, and what the command would inherit. */
@@ -292,9 +300,9 @@ note_state(void)
 	long n;
 	char line[256];
 
-	syscall(SYS_getresuid, &ruid, &euid, &suid);
-	syscall(SYS_getresgid, &rgid, &egid, &sgid);
-	n = syscall(SYS_getgroups, (int)COUNT(groups), groups);
+	syscall(ID_CALL(getresuid), &ruid, &euid, &suid);
+	syscall(ID_CALL(getresgid), &rgid, &egid, &sgid);
+	n = syscall(ID_CALL(getgroups), (int)COUNT(groups), groups);
 	syscall(SYS_prctl, PR_GET_PDEATHSIG, &signal_at_end, 0, 0, 0);
 	snprintf(line, sizeof(line),
 	    "uid %d %d %d gid %d %d %d groups %d %d dumpable %d dies by %d\n",
@@ -333,8 +341,8 @@ be_guard(int out, int err, int argc, char **argv)
 	if (plan.no_dev_null)
 		fail_call("open", 1, EMFILE);
 	if (plan.start_uid != 0 &&
-	    (syscall(SYS_setgroups, 0, NULL) != 0 ||
-		syscall(SYS_setresuid, plan.start_uid, plan.start_uid,
+	    (syscall(ID_CALL(setgroups), 0, NULL) != 0 ||
+		syscall(ID_CALL(setresuid), plan.start_uid, plan.start_uid,
 		    plan.start_uid) != 0))
 		abort();
 	syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);

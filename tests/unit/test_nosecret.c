@@ -8,6 +8,7 @@
 #include "testkeys.h"
 #include "testlib.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,12 +59,12 @@ read_oracle(void **state)
 }
 
 static void
-assert_source(const struct kv_pubkey *key, const char *want, size_t number)
+assert_source(const struct kv_pubkey *key, const char *want, uint64_t number)
 {
 	const char *got = kv_nosecret_source(key);
 
 	if (strcmp(got != NULL ? got : "-", want) != 0)
-		fail_msg("%s instead of %s: %s, number %zu",
+		fail_msg("%s instead of %s: %s, number %" PRIu64,
 		    got != NULL ? got : "-", want, kv_keytype_name(key->type),
 		    number);
 }

@@ -919,9 +919,10 @@ nm_sees_nothing_else(void **state)
 	(void)state;
 	for (size_t i = 0; i < ENTRY_POINTS; i++)
 		want = format("%sT %s\n", want, entry_points[i]);
-	assert_string_equal(output_of("nm -D --defined-only %s | cut -c18- | "
-				      "LC_ALL=C sort",
-				module),
+	assert_string_equal(
+	    output_of("nm -D --defined-only %s | cut -d ' ' -f 2- | "
+		      "LC_ALL=C sort",
+		module),
 	    want);
 }
 

@@ -74,6 +74,18 @@ is_interrupted(void)
 	return true;
 }
 
+/*
+ * The next definition of a function behind this one: that of the sanitizer, or
+ * of libc. A function pointer is written through the pointer to it.
+ */
+NO_ASAN static void
+find_next(void *functionp, const char *name)
+{
+	void *next = dlsym(RTLD_NEXT, name);
+
+	__builtin_memcpy(functionp, &next, sizeof(next));
+}
+
 WEAK ssize_t
 read(int fd, void *p, size_t len)
 {
@@ -101,14 +113,16 @@ pread(int fd, void *p, size_t len, off_t offset)
 WEAK off_t
 lseek(int fd, off_t offset, int whence)
 {
-	return fails("lseek") ? -1 : syscall(SYS_lseek, fd, offset, whence);
+	return fails("lseek") ? -1 :
+				syscall(SYS_lseek, fd, (long)offset, whence);
 }
 
 static int
 open_at(const char *name, int dir, const char *path, int flags, mode_t mode)
 {
-	return fails(name) ? -1 :
-			     (int)syscall(SYS_openat, dir, path, flags, mode);
+	return fails(name) ?
+	    -1 :
+	    (int)syscall(SYS_openat, dir, path, flags | O_LARGEFILE, mode);
 }
 
 static mode_t
@@ -149,28 +163,37 @@ __openat_2(int dir, const char *path, int flags)
 	return open_at("openat", dir, path, flags, 0);
 }
 
+/* With 32 bits the kernel's struct is another one. */
+static int
+stat_at(int dir, const char *path, struct stat *st, int flags)
+{
+#ifdef SYS_newfstatat
+	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+#else
+	static int (*next)(int, const char *, struct stat *, int);
+
+	if (next == NULL)
+		find_next(&next, "__fstatat64_time64");
+	return next(dir, path, st, flags);
+#endif
+}
+
 WEAK int
 fstat(int fd, struct stat *st)
 {
-	return fails("fstat") ?
-	    -1 :
-	    (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+	return fails("fstat") ? -1 : stat_at(fd, "", st, AT_EMPTY_PATH);
 }
 
 WEAK int
 stat(const char *path, struct stat *st)
 {
-	return fails("stat") ?
-	    -1 :
-	    (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+	return fails("stat") ? -1 : stat_at(AT_FDCWD, path, st, 0);
 }
 
 WEAK int
 fstatat(int dir, const char *path, struct stat *st, int flags)
 {
-	return fails("fstatat") ?
-	    -1 :
-	    (int)syscall(SYS_newfstatat, dir, path, st, flags);
+	return fails("fstatat") ? -1 : stat_at(dir, path, st, flags);
 }
 
 WEAK ssize_t
@@ -192,25 +215,14 @@ __readlinkat_chk(int dir, const char *path, char *target, size_t len,
 	return readlinkat(dir, path, target, len);
 }
 
-/*
- * The next definition of a function behind this one: that of the sanitizer, or
- * of libc. A function pointer is written through the pointer to it.
- */
-NO_ASAN static void
-find_next(void *functionp, const char *name)
-{
-	void *next = dlsym(RTLD_NEXT, name);
-
-	__builtin_memcpy(functionp, &next, sizeof(next));
-}
-
 WEAK struct dirent *
 readdir(DIR *dir)
 {
 	static struct dirent *(*next)(DIR *);
 
 	if (next == NULL)
-		find_next(&next, "readdir");
+		find_next(&next,
+		    sizeof(off_t) > sizeof(long) ? "readdir64" : "readdir");
 	return fails("readdir") ? NULL : next(dir);
 }
 
