@@ -68,6 +68,17 @@ def test_each_commands_help_names_an_option_in_its_usage():
         same_names(f"the options below the usage of {command}", described, options_in(usage))
 
 
+def test_each_commands_help_is_a_line_for_each_option_and_the_page():
+    """Each command's --help has the usage, a sentence, a line for each option, and the page's name."""
+    for command in commands():
+        usage, empty, sentence, *rest = help_of(command).splitlines()
+        equal((empty, sentence[-1], rest[-1]), ("", ".", "keyveto(1) tells more."), command)
+        described = [line for line in rest if line.startswith(" ")]
+        assert all(re.match("  --[a-z]", line) for line in described), f"{command}: {described}"
+        equal(len(described), len(set(options_in(usage))), f"the lines with options of {command}")
+        assert all(len(line) <= 80 for line in rest), f"{command}: a line over 80 columns"
+
+
 def test_help_names_all_options_that_the_program_knows():
     """--help names all options that the program knows, and no others."""
     table = re.compile(r'\{[\s\\]*"([a-z0-9-]+)",\s(?:no|optional|required)_argument')
