@@ -10,14 +10,18 @@
 
 bool
 sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
-    struct sshd_files *files, char *why, size_t cap)
+    struct sshd_files *files, bool needs_answer)
 {
-	char path[SSHD_VALUE_BYTES + 16];
+	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 
 	if (!sshd_open_copy(o, &b->copy, files, false))
 		return false;
 	b->dump = sshd_copy_ask(o->sshd, &b->copy, *o->root != '\0', NULL, why,
-	    cap);
+	    sizeof(why));
+	if (b->dump == NULL && needs_answer) {
+		cli_error("%s", why);
+		return false;
+	}
 	if (b->dump != NULL &&
 	    (b->settings = sshd_settings_parse(b->dump)) == NULL) {
 		cli_error("%s", strerror(errno));

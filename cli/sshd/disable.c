@@ -202,22 +202,19 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
     struct sshd_base *base, struct sshd_result *result)
 {
 	const bool gone = lacks_top(files) || lacks_sshd(o);
-	char why[SSHD_WHY_BYTES];
 	size_t removed = 0;
 	bool guard = false;
 
-	if (!sshd_base_read(base, o, files, why, sizeof(why)) ||
+	if (!sshd_base_read(base, o, files, false) ||
 	    !sshd_would_start(o, now, &base->copy) ||
 	    !sshd_base_keeps_keys(base, o, now) ||
 	    !sshd_foreign_lines_allow(files, &now->tree,
 		sshd_service(base->settings)))
 		return CLI_UNCHECKED;
-	for (size_t i = 0; i < files->n; i++) {
-		const struct sshd_file *f = files->v[i];
-		const struct sshd_kept *k = sshd_state_find(kept, f->path);
+	for (size_t i = 0; i < kept->n; i++) {
+		const struct sshd_kept *k = &kept->v[i];
+		const struct sshd_file *f = sshd_files_find(files, k->path);
 
-		if (k == NULL)
-			continue;
 		note_change(files->root, f, k);
 		guard |= f->whose == SSHD_FILE_SSHDS;
 	}

@@ -9,33 +9,14 @@
 #include "sshd/matches.h"
 #include "sshd/plan.h"
 #include "sshd/rehearse.h"
+#include "sshd/result.h"
 #include "sshd/same_keys.h"
 #include "sshd/started.h"
-#include "sshd/result.h"
 #include "sshd/state.h"
 #include "sshd/usable.h"
 #include "sshd_config/block.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
-
-/*
- * Asks sshd about its settings without keyveto's lines. False after a message.
- */
-static bool
-ask_sshd(const struct sshd_options *o, struct sshd_copy *now,
-    struct sshd_files *files, struct sshd_base *base)
-{
-	char why[SSHD_WHY_BYTES];
-
-	if (!sshd_faithful_copy(o, now) ||
-	    !sshd_base_read(base, o, files, why, sizeof(why)))
-		return false;
-	if (base->dump == NULL) {
-		cli_error("%s", why);
-		return false;
-	}
-	return sshd_base_keeps_keys(base, o, now);
-}
 
 /*
  * Sets plan->guard and plan->pam: both without --guard and --pam. A part that
@@ -65,20 +46,19 @@ note_warn_lines(const char *root, const struct sshd_file *f)
 {
 	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config config;
+	bool ok;
 
-	if (kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
-	    KV_OK) {
-		if (config.on_hit != KV_ACTION_DENY)
-			cli_error("note: %s%s says OnHit warn: listed keys are "
-				  "let in, and logged; keyveto config edit "
-				  "changes it",
-			    root, f->path);
-		else if (config.on_probable != KV_ACTION_DENY)
-			cli_error("note: %s%s says OnProbable warn: probably "
-				  "listed keys are let in, and logged; keyveto "
-				  "config edit changes it",
-			    root, f->path);
-	}
+	ok = kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
+	    KV_OK;
+	if (ok && config.on_hit != KV_ACTION_DENY)
+		cli_error("note: %s%s says OnHit warn: listed keys are let in, "
+			  "and logged; keyveto config edit changes it",
+		    root, f->path);
+	else if (ok && config.on_probable != KV_ACTION_DENY)
+		cli_error("note: %s%s says OnProbable warn: probably listed "
+			  "keys are let in, and logged; keyveto config edit "
+			  "changes it",
+		    root, f->path);
 	kv_config_free(&config);
 }
 
@@ -146,13 +126,6 @@ try_programs(const struct sshd_options *o, const struct sshd_files *files,
 {
 	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	struct sshd_tryout t;
-	struct sshd_same_keys same = {
-		.o = o,
-		.base = base,
-		.next = &plan->next,
-		.accounts = accounts,
-		.tryout = &t,
-	};
 	bool ok;
 
 	if (*o->root != '\0')
@@ -160,7 +133,8 @@ try_programs(const struct sshd_options *o, const struct sshd_files *files,
 	ok = sshd_tryout_open(&t, o, f->next != NULL ? f->next : f->base,
 		 f->next != NULL ? f->next_len : f->base_len) &&
 	    (!plan->pam || sshd_tryout_module(&t)) &&
-	    (!plan->guard || sshd_same_keys(&same));
+	    (!plan->guard ||
+		sshd_same_keys(o, &t, base, &plan->next, accounts));
 	sshd_tryout_close(&t);
 	return ok;
 }
@@ -350,7 +324,9 @@ enable(const struct sshd_options *o, struct sshd_copy *now,
 	const char *service;
 	int status = CLI_UNCHECKED;
 
-	if (!ask_sshd(o, now, files, &base))
+	if (!sshd_faithful_copy(o, now) ||
+	    !sshd_base_read(&base, o, files, true) ||
+	    !sshd_base_keeps_keys(&base, o, now))
 		goto out;
 	(void)sshd_matches_report_groups(o->root, &base.copy.tree);
 	if (!sshd_find_accounts(o, &accounts))

@@ -46,20 +46,18 @@ struct conf_change {
 };
 
 static bool
+loosens(enum kv_action from, enum kv_action to)
+{
+	return from == KV_ACTION_DENY && to != KV_ACTION_DENY;
+}
+
+static bool
 is_looser(const struct kv_config *from, const struct kv_config *to)
 {
-	const enum kv_action action[][2] = {
-		{ from->on_hit, to->on_hit },
-		{ from->on_probable, to->on_probable },
-		{ from->on_error, to->on_error },
-		{ from->on_unsupported, to->on_unsupported },
-	};
-	bool looser = false;
-
-	for (size_t i = 0; i < sizeof(action) / sizeof(action[0]); i++)
-		looser |= action[i][0] == KV_ACTION_DENY &&
-		    action[i][1] != KV_ACTION_DENY;
-	return looser;
+	return loosens(from->on_hit, to->on_hit) ||
+	    loosens(from->on_probable, to->on_probable) ||
+	    loosens(from->on_error, to->on_error) ||
+	    loosens(from->on_unsupported, to->on_unsupported);
 }
 
 static bool
@@ -363,22 +361,13 @@ report_loosened(const struct foreign *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct foreign_line *l = &r->line[i];
 
-		if (!l->reads_conf)
-			continue;
-		if (l->module)
+		if (l->reads_conf)
 			cli_error("%s%s:%zu: this line is not one of "
-				  "keyveto's, and its " SSHD_MODULE
-				  " goes by %s" KV_CONFIG_PATH
-				  ": with --warn, it would let in keys that it "
-				  "refuses now",
-			    root, l->path, l->number, root);
-		else
-			cli_error("%s%s:%zu: this line is not one of "
-				  "keyveto's, and its guard goes by "
-				  "%s" KV_CONFIG_PATH
-				  ": with --warn, it would let in keys that it "
-				  "refuses now",
-			    root, l->path, l->number, root);
+				  "keyveto's, and its %s goes by "
+				  "%s" KV_CONFIG_PATH ": with --warn, it would "
+				  "let in keys that it refuses now",
+			    root, l->path, l->number,
+			    l->module ? SSHD_MODULE : "guard", root);
 	}
 }
 

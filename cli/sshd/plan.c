@@ -98,8 +98,7 @@ write_principals(FILE *out, const struct sshd_options *o,
  */
 static bool
 write_files_guard(FILE *out, const struct sshd_options *o,
-    const struct sshd_base *base, struct sshd_files *files,
-    struct sshd_plan *plan)
+    const struct sshd_base *base, struct sshd_plan *plan)
 {
 	const struct kv_account account = { .name = "root", .home = "/" };
 	const struct sshd_settings *settings = base->settings;
@@ -157,8 +156,7 @@ write_files_guard(FILE *out, const struct sshd_options *o,
 		    KV_STRICTMODES_DEFAULT :
 		    KV_STRICTMODES_NO),
 	    sshd_version_at_least(o->sshd, 10, 0) ? "yes" : "no");
-	return sshd_matches_complete(&base->copy.tree, settings->keys_files,
-	    files, plan->unfit, sizeof(plan->unfit));
+	return true;
 }
 
 /*
@@ -168,8 +166,7 @@ write_files_guard(FILE *out, const struct sshd_options *o,
  */
 static bool
 write_keys(FILE *out, const struct sshd_options *o,
-    const struct sshd_base *base, struct sshd_files *files,
-    struct sshd_plan *plan)
+    const struct sshd_base *base, struct sshd_plan *plan)
 {
 	const char *command = base->settings->keys_command, *args;
 	const char *keys_files = base->settings->keys_files;
@@ -184,7 +181,7 @@ write_keys(FILE *out, const struct sshd_options *o,
 		return true;
 	}
 	if (sshd_words_none(command))
-		return write_files_guard(out, o, base, files, plan);
+		return write_files_guard(out, o, base, plan);
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
 			  "by a line that is not keyveto's own: left as it is");
@@ -325,7 +322,11 @@ plan_guard(const struct sshd_options *o, const struct sshd_base *base,
 	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
 	/* sshd 9.2 ignores a principals command after the keys command. */
 	write_principals(out, o, base->settings, plan);
-	ok = write_keys(out, o, base, files, plan);
+	ok = write_keys(out, o, base, plan) &&
+	    (!plan->takes_files ||
+		sshd_matches_complete(&base->copy.tree,
+		    base->settings->keys_files, files, plan->unfit,
+		    sizeof(plan->unfit)));
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)

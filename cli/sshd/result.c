@@ -5,13 +5,6 @@
 
 #include "base/json_text.h"
 
-/* A file's text, or null if the file is not there. */
-static json_t *
-text_or_null(bool there, const char *text, size_t len)
-{
-	return there ? json_bytes(text, len) : json_null();
-}
-
 /*
  * Adds f to list if it was changed or, with planned, if it would be. False
  * without memory.
@@ -35,8 +28,12 @@ add_file(json_t *list, const struct sshd_file *f, bool planned)
 		return true;
 	return json_array_append_new(list,
 		   json_pack("{s:o, s:o, s:o}", "path", json_text(f->path),
-		       "before", text_or_null(f->was_there, before, before_len),
-		       "after", text_or_null(there, after, after_len))) == 0;
+		       "before",
+		       f->was_there ? json_bytes(before, before_len) :
+				      json_null(),
+		       "after",
+		       there ? json_bytes(after, after_len) : json_null())) ==
+	    0;
 }
 
 static json_t *

@@ -21,6 +21,13 @@
 #include "sshd_config/words.h"
 #include "upkeep/administrators.h"
 
+struct same_keys {
+	const struct sshd_options *o;
+	const struct sshd_tryout *tryout;
+	struct sshd_copy *base, *next; /* without and with our lines */
+	bool wildcards;		       /* sshd is 10.0 or later */
+};
+
 /* sshd's settings for accounts that Match blocks cannot tell apart. */
 struct kind {
 	struct sshd_settings *base, *next; /* without and with our lines */
@@ -116,7 +123,7 @@ read_files(struct record_out *out, void *arg)
 
 /* Sets digest to the SHA-256 of what sshd reads from the files by settings. */
 static enum digested
-digest_files(const struct sshd_same_keys *s, const struct account *account,
+digest_files(const struct same_keys *s, const struct account *account,
     const struct sshd_settings *settings,
     uint8_t digest[static SHA256_DIGEST_LENGTH])
 {
@@ -167,8 +174,8 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
  * be left out; if not, adds to why what can be done.
  */
 static bool
-leave_out(const struct sshd_same_keys *s, const struct account *account,
-    char *why, size_t cap)
+leave_out(const struct same_keys *s, const struct account *account, char *why,
+    size_t cap)
 {
 	const bool spared = administrators_has_any(account);
 	char remedy[FUSE_MOUNTS_REMEDY_BYTES];
@@ -190,7 +197,7 @@ leave_out(const struct sshd_same_keys *s, const struct account *account,
 }
 
 static bool
-run_keys_command(const struct sshd_same_keys *s,
+run_keys_command(const struct same_keys *s,
     const struct sshd_settings *settings, const struct account *account,
     struct sshd_output *out, char *why, size_t cap)
 {
@@ -200,7 +207,7 @@ run_keys_command(const struct sshd_same_keys *s,
 
 /* Whether the guard prints the files that sshd reads now. */
 static bool
-files_are_same(const struct sshd_same_keys *s, const struct kind *k,
+files_are_same(const struct same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -233,7 +240,7 @@ files_are_same(const struct sshd_same_keys *s, const struct kind *k,
 
 /* Whether the command prints the same with the guard before it as alone. */
 static bool
-outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
+outputs_are_same(const struct same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	struct sshd_output before, after;
@@ -253,7 +260,7 @@ outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
 
 /* Whether sshd gets the same keys for an account; if not, why says why not. */
 static bool
-account_is_same(const struct sshd_same_keys *s, const struct kind *k,
+account_is_same(const struct same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	const char *was = k->base->keys_command, *is = k->next->keys_command;
@@ -290,7 +297,7 @@ account_is_same(const struct sshd_same_keys *s, const struct kind *k,
  * False after a message, also if keyveto's lines change another setting.
  */
 static bool
-ask_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
+ask_settings(const struct same_keys *s, const char *name, struct kind *k)
 {
 	char *base = sshd_ask_copy(s->o, s->base, name);
 	char *next = base != NULL ? sshd_ask_copy(s->o, s->next, name) : NULL;
@@ -313,31 +320,39 @@ ask_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
 }
 
 bool
-sshd_same_keys(struct sshd_same_keys *s)
+sshd_same_keys(const struct sshd_options *o, const struct sshd_tryout *t,
+    struct sshd_copy *base, struct sshd_copy *next,
+    const struct accounts *accounts)
 {
-	const struct sshd sshd = { .path = s->o->sshd, .config = s->base->top };
-	const size_t n = s->accounts->n;
+	const struct same_keys s = {
+		.o = o,
+		.tryout = t,
+		.base = base,
+		.next = next,
+		.wildcards = sshd_version_at_least(o->sshd, 10, 0),
+	};
+	const struct sshd sshd = { .path = o->sshd, .config = base->top };
+	const size_t n = accounts->n;
 	struct kind *kind = calloc(n + 1, sizeof(*kind));
 	struct sshd_overview overview;
 	char why[SSHD_WHY_BYTES];
 	size_t *like;
 	bool ok;
 
-	s->wildcards = sshd_version_at_least(s->o->sshd, 10, 0);
 	sshd_overview(&sshd, &overview);
-	like = sshd_match_alike(s->accounts, &overview.match);
+	like = sshd_match_alike(accounts, &overview.match);
 	sshd_overview_free(&overview);
 	ok = like != NULL && kind != NULL;
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	for (size_t i = 0; ok && i < n; i++) {
-		const struct account *account = &s->accounts->v[i];
+		const struct account *account = &accounts->v[i];
 		struct kind *k = &kind[like[i]];
 
 		/* The first account of a kind is asked about. */
 		ok = (k->base != NULL && k->next != NULL) ||
-		    ask_settings(s, account->name, k);
-		if (ok && !account_is_same(s, k, account, why, sizeof(why))) {
+		    ask_settings(&s, account->name, k);
+		if (ok && !account_is_same(&s, k, account, why, sizeof(why))) {
 			cli_error("%s: %s; nothing was changed", account->name,
 			    why);
 			ok = false;

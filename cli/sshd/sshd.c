@@ -196,13 +196,11 @@ sshd_service(const struct sshd_settings *s)
 bool
 sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
 {
-	FILE *f;
+	FILE *f = NULL;
 	bool ok;
 	int fd;
 
-	if (*o->root == '\0') {
-		ok = accounts_add_all(a);
-	} else {
+	if (*o->root != '\0') {
 		fd = root_open(o->root, "/etc/passwd", O_RDONLY);
 		if (fd == -1 && errno == ENOENT) {
 			cli_error("note: %s/etc/passwd: not there: no account "
@@ -211,10 +209,10 @@ sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
 			return true;
 		}
 		f = fd != -1 ? fdopen(fd, "r") : NULL;
-		ok = f != NULL && accounts_add_file(a, f);
-		if (f != NULL)
-			fclose(f);
 	}
+	ok = (f != NULL || *o->root == '\0') && accounts_add_file(a, f);
+	if (f != NULL)
+		fclose(f);
 	if (!ok)
 		cli_error("%s: the list of accounts: %s",
 		    *o->root != '\0' ? o->root : "/etc/passwd",

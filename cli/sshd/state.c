@@ -47,7 +47,6 @@ sshd_state_lock(const char *root, int *fdp)
 {
 	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
 	int dir = open_statedir(root), fd;
-	struct stat mine, named;
 
 	*fdp = -1;
 	if (dir == -1)
@@ -67,9 +66,7 @@ sshd_state_lock(const char *root, int *fdp)
 			break;
 		}
 		/* sshd_state_unlock removes the file: retry if it has. */
-		if (fstat(fd, &mine) == 0 &&
-		    fstatat(dir, LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
+		if (io_is_named(fd, dir, LOCK))
 			break;
 		close(fd);
 	}
@@ -307,13 +304,4 @@ sshd_state_free(struct sshd_state *s)
 	}
 	free(s->v);
 	*s = (struct sshd_state){ 0 };
-}
-
-const struct sshd_kept *
-sshd_state_find(const struct sshd_state *s, const char *path)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->v[i].path, path) == 0)
-			return &s->v[i];
-	return NULL;
 }

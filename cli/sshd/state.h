@@ -40,9 +40,6 @@ void sshd_state_unlock(const char *root, int fd);
  */
 bool sshd_state_load(const char *root, struct sshd_state *s);
 void sshd_state_free(struct sshd_state *s);
-/* The kept file of that path, which s owns; NULL if it was not kept. */
-const struct sshd_kept *sshd_state_find(const struct sshd_state *s,
-    const char *path);
 
 /*
  * Replaces the state by the base of each file that has a next; with now true,

@@ -120,31 +120,28 @@ bool
 sshd_usable_filters(const struct sshd_options *o, const char *config,
     const char *user, const struct accounts *accounts)
 {
-	const bool is_root = *user == '\0', any = strcmp(user, "%u") == 0;
-	unsigned int uid = is_root ? 0 : NOBODY, gid = uid;
+	unsigned int uid = *user == '\0' ? 0 : NOBODY, gid = uid;
 	const struct account *as = NULL;
 	struct accounts asked = { 0 };
 	char why[SSHD_WHY_BYTES];
-	bool known;
 
-	for (size_t i = 0; !is_root && !any && i < accounts->n; i++)
-		if (strcmp(accounts->v[i].name, user) == 0)
-			as = &accounts->v[i];
-	/* Some name services do not list all their accounts. */
-	if (!is_root && !any && as == NULL && *o->root == '\0' &&
-	    accounts_add(&asked, user))
-		as = asked.v;
-	known = is_root || any || as != NULL;
-	if (as != NULL) {
+	if (*user != '\0' && strcmp(user, "%u") != 0) {
+		for (size_t i = 0; i < accounts->n; i++)
+			if (strcmp(accounts->v[i].name, user) == 0)
+				as = &accounts->v[i];
+		/* Some name services do not list all their accounts. */
+		if (as == NULL && *o->root == '\0' &&
+		    accounts_add(&asked, user))
+			as = asked.v;
+		if (as == NULL) {
+			cli_error("account %s: there is none of that name, but "
+				  "sshd has to run a command as it",
+			    user);
+			return false;
+		}
 		uid = as->uid;
 		gid = as->gid;
-	}
-	accounts_free(&asked); /* as may point into it */
-	if (!known) {
-		cli_error("account %s: there is none of that name, but sshd "
-			  "has to run a command as it",
-		    user);
-		return false;
+		accounts_free(&asked); /* as may point into it */
 	}
 	if (root_ask(o->root, uid, gid, judge_can_open, (char *)config, why,
 		sizeof(why)))
