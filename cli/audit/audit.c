@@ -60,7 +60,7 @@ print_header(const struct options *o, const struct kv_judge *judge, int64_t now)
 	return !o->json || o->quiet || audit_header_print(&header);
 }
 
-/* Has the audit note the keys whose logins are told. */
+/* Has the audit note the keys whose logins it prints. */
 static void
 begin_logins(struct audit *a)
 {

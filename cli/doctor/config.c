@@ -6,7 +6,7 @@
 #include <string.h>
 
 bool
-doctor_learn_filters(struct doctor *d)
+doctor_read_filters(struct doctor *d)
 {
 	const struct cli_judge_options *o = &d->o->judge;
 	struct kv_paths paths;
@@ -16,13 +16,13 @@ doctor_learn_filters(struct doctor *d)
 	    cli_open_as_login, NULL);
 	/* calloc(0) may return NULL. */
 	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
-	d->learnt = calloc(d->judge.n_filters + 1, sizeof(*d->learnt));
-	if (d->facts == NULL || d->learnt == NULL)
+	d->has_facts = calloc(d->judge.n_filters + 1, sizeof(*d->has_facts));
+	if (d->facts == NULL || d->has_facts == NULL)
 		return false;
 	for (size_t i = 0; i < d->judge.n_filters; i++) {
 		const struct kv_filter *f = &d->judge.filter[i];
 
-		d->learnt[i] = f->pkbf.fd != -1 &&
+		d->has_facts[i] = f->pkbf.fd != -1 &&
 		    filter_facts_read(f->path, &f->pkbf, &d->facts[i]);
 	}
 	return true;

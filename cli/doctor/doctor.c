@@ -110,9 +110,9 @@ bool
 doctor_run(struct doctor *d, const struct doctor_options *o)
 {
 	*d = (struct doctor){ .o = o, .now = time(NULL) };
-	if (doctor_learn_filters(d) && doctor_learn_lists(d)) {
-		doctor_learn_sshd(d);
-		doctor_learn_pam(d);
+	if (doctor_read_filters(d) && doctor_read_lists(d)) {
+		doctor_read_sshd(d);
+		doctor_read_pam(d);
 		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 			run_check(d, i);
 	} else
@@ -129,7 +129,7 @@ doctor_free(struct doctor *d)
 	}
 	free(d->finding);
 	free(d->facts);
-	free(d->learnt);
+	free(d->has_facts);
 	free(d->list);
 	kv_judge_close(&d->judge);
 	sshd_settings_free(d->settings);

@@ -56,7 +56,7 @@ struct doctor_module {
 
 /* An exact list of the judge. */
 struct doctor_list {
-	bool learnt; /* facts are known; else why says why not */
+	bool has_facts; /* facts are known; else why says why not */
 	struct list_facts facts;
 	char why[KV_TRUSTED_WHY_BYTES];
 };
@@ -72,7 +72,7 @@ struct doctor {
 	const char *config; /* the keyveto.conf that is checked */
 	struct kv_judge judge;
 	struct filter_facts *facts; /* of each filter of the judge */
-	bool *learnt;		    /* facts[i] could be read */
+	bool *has_facts;	    /* facts[i] could be read */
 	struct doctor_list *list;   /* the same of each list */
 
 	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
@@ -124,10 +124,10 @@ bool doctor_print_prometheus(const struct doctor *d);
  * Fill in d with what several checks need. Call each once, in this order,
  * before the checks. The first two are false without memory.
  */
-bool doctor_learn_filters(struct doctor *d);
-bool doctor_learn_lists(struct doctor *d);
-void doctor_learn_sshd(struct doctor *d);
-void doctor_learn_pam(struct doctor *d);
+bool doctor_read_filters(struct doctor *d);
+bool doctor_read_lists(struct doctor *d);
+void doctor_read_sshd(struct doctor *d);
+void doctor_read_pam(struct doctor *d);
 
 /*
  * Sets *pathp to the next filter or list of keyveto.conf, from number *next on,

@@ -32,7 +32,7 @@ doctor_filter(struct doctor *d)
 			    "install it again, owned by root and writable by "
 			    "nobody else; until then OnError decides",
 			    "%s", f->why);
-		else if (!d->learnt[i])
+		else if (!d->has_facts[i])
 			doctor_add(d, DOCTOR_BROKEN,
 			    "install it again (keyveto update, or your own "
 			    "build of it)",
@@ -91,7 +91,7 @@ doctor_filter_age(struct doctor *d)
 		const uint64_t time = d->facts[i].header.time;
 
 		/* doctor_filter reports a time that cannot be written. */
-		if (!d->learnt[i] ||
+		if (!d->has_facts[i] ||
 		    !filter_facts_format_time(time, when, sizeof(when)))
 			continue;
 		if (time == 0)
@@ -123,7 +123,7 @@ doctor_filter_rate(struct doctor *d)
 		const struct filter_facts *f = &d->facts[i];
 		double rate;
 
-		if (!d->learnt[i])
+		if (!d->has_facts[i])
 			continue;
 		rate = f->rate_by_bits;
 		doctor_add(d,

@@ -19,7 +19,7 @@ static const char add_lines[] =
     "\" if there is no Filter line, to keyveto.conf, with keyveto config edit";
 
 bool
-doctor_learn_lists(struct doctor *d)
+doctor_read_lists(struct doctor *d)
 {
 	d->list = calloc(d->judge.n_lists + 1, sizeof(*d->list));
 	if (d->list == NULL)
@@ -31,7 +31,7 @@ doctor_learn_lists(struct doctor *d)
 		if (l->blocklist.fd == -1)
 			snprintf(known->why, sizeof(known->why), "%s", l->why);
 		else
-			known->learnt = list_facts_read(l->path,
+			known->has_facts = list_facts_read(l->path,
 			    l->blocklist.fd, l->sources, &known->facts,
 			    known->why);
 	}
@@ -89,7 +89,7 @@ doctor_list(struct doctor *d)
 			    "install it again, owned by root and writable by "
 			    "nobody else; until then OnError decides",
 			    "%s", l->why);
-		else if (!d->list[i].learnt)
+		else if (!d->list[i].has_facts)
 			doctor_add(d, DOCTOR_BROKEN,
 			    "install it again (keyveto update, or your own "
 			    "build of it)",
@@ -145,7 +145,7 @@ doctor_list_age(struct doctor *d)
 	size_t looked_at = 0;
 
 	for (size_t i = 0; i < d->judge.n_lists; i++) {
-		if (!d->list[i].learnt)
+		if (!d->list[i].has_facts)
 			continue;
 		check_age(d, &d->list[i].facts);
 		looked_at++;

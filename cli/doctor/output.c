@@ -20,7 +20,7 @@ shows_filter(const struct doctor *d, size_t i)
 		if (strcmp(d->judge.filter[j].path, d->judge.filter[i].path) ==
 		    0)
 			return false;
-	return d->learnt[i];
+	return d->has_facts[i];
 }
 
 /* The same of list i. */
@@ -30,7 +30,7 @@ shows_list(const struct doctor *d, size_t i)
 	for (size_t j = 0; j < i; j++)
 		if (strcmp(d->judge.list[j].path, d->judge.list[i].path) == 0)
 			return false;
-	return d->list[i].learnt;
+	return d->list[i].has_facts;
 }
 
 bool

@@ -16,7 +16,7 @@
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
 
 void
-doctor_learn_pam(struct doctor *d)
+doctor_read_pam(struct doctor *d)
 {
 	struct doctor_module *m = &d->module;
 	struct ways_context context = { 0 };

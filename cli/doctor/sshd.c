@@ -53,7 +53,7 @@ ask_pam_after_keys(const char *methods)
 }
 
 void
-doctor_learn_sshd(struct doctor *d)
+doctor_read_sshd(struct doctor *d)
 {
 	const char *path = d->o->sshd.path, *slash = strrchr(path, '/'), *args;
 	const struct sshd_settings *s;

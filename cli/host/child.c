@@ -135,7 +135,7 @@ child_wait(struct child *c)
 }
 
 uint8_t
-child_take_text(struct child *c, char *text, size_t cap)
+child_read_text(struct child *c, char *text, size_t cap)
 {
 	struct record_in in = { 0 };
 	struct kv_bytes payload;

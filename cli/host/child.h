@@ -51,7 +51,7 @@ int child_wait(struct child *c);
  * string to text, cut off at cap - 1 bytes. Returns the record's tag. Without a
  * record, text stays as it is. 0 without a record, or if the child failed.
  */
-uint8_t child_take_text(struct child *c, char *text, size_t cap);
+uint8_t child_read_text(struct child *c, char *text, size_t cap);
 /*
  * Kills a process that this one started. Waits 0.2 s at most for its end: one
  * that hangs in the kernel, as on a dead file server, is left behind.

@@ -130,18 +130,18 @@ is_same(const struct stat *a, const struct stat *b)
 }
 
 static bool
-wait_for_lock(const struct replace *r, bool *toldp)
+wait_for_lock(const struct replace *r, bool *announcedp)
 {
 	int how = LOCK_EX | LOCK_NB;
 
 	while (flock(r->lock, how) == -1) {
 		if (errno == EWOULDBLOCK) {
 			how = LOCK_EX;
-			if (!*toldp && isatty(STDERR_FILENO) == 1)
+			if (!*announcedp && isatty(STDERR_FILENO) == 1)
 				cli_error("%s: waiting for another keyveto "
 					  "that writes it",
 				    r->path);
-			*toldp = true;
+			*announcedp = true;
 		} else if (errno != EINTR)
 			return report_failure(r, "cannot be locked");
 	}
@@ -151,7 +151,7 @@ wait_for_lock(const struct replace *r, bool *toldp)
 static bool
 get_lock(struct replace *r)
 {
-	bool told = false, made = false;
+	bool announced = false, made = false;
 
 	for (;;) {
 		if (!open_lock(r, &made)) {
@@ -163,7 +163,7 @@ get_lock(struct replace *r)
 			    r->path, r->lock_name, strerror(errno));
 			break;
 		}
-		if (!lock_is_safe(r) || !wait_for_lock(r, &told))
+		if (!lock_is_safe(r) || !wait_for_lock(r, &announced))
 			break;
 		if (io_is_named(r->lock, r->dir, r->lock_name)) {
 			leftover.dir = r->dir;

@@ -365,5 +365,5 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
 		return false;
 	}
 	snprintf(why, cap, "the process that checked this was killed");
-	return child_take_text(&child, why, cap) == TAG_YES;
+	return child_read_text(&child, why, cap) == TAG_YES;
 }

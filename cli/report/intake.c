@@ -201,7 +201,7 @@ begin_host(struct intake *in)
  * More listed keys in the last line than in the others means that some are lost.
  */
 static void
-end_host(struct intake *in)
+close_host(struct intake *in)
 {
 	struct fleet_host *h = &in->host;
 
@@ -225,7 +225,7 @@ end_host(struct intake *in)
 }
 
 static void
-take_list(struct intake *in, const json_t *o)
+add_list(struct intake *in, const json_t *o)
 {
 	char kind[16], file[1024], sha256[65];
 	const struct fleet_list l = {
@@ -265,7 +265,7 @@ get_status(const json_t *o, enum fleet_doctor *statusp)
 }
 
 static void
-take_finding(struct intake *in, const json_t *o)
+add_finding(struct intake *in, const json_t *o)
 {
 	char check[64], found[1024], remedy[1024];
 	enum fleet_doctor status;
@@ -282,7 +282,7 @@ take_finding(struct intake *in, const json_t *o)
 }
 
 static void
-take_doctor(struct intake *in, const json_t *doctor)
+add_doctor(struct intake *in, const json_t *doctor)
 {
 	const json_t *checks = json_object_get(doctor, "checks");
 	enum fleet_doctor status;
@@ -293,11 +293,11 @@ take_doctor(struct intake *in, const json_t *doctor)
 		complain(in, "the doctor's status is unknown");
 	in->host.doctor = (int)status;
 	for (size_t i = 0; i < json_array_size(checks) && i < FINDINGS_MAX; i++)
-		take_finding(in, json_array_get(checks, i));
+		add_finding(in, json_array_get(checks, i));
 }
 
 static void
-take_header(struct intake *in, const json_t *o)
+read_header(struct intake *in, const json_t *o)
 {
 	const json_t *versions = json_object_get(o, "versions");
 	const json_t *lists = json_object_get(o, "lists");
@@ -333,12 +333,12 @@ take_header(struct intake *in, const json_t *o)
 	(void)get_text(versions, "os", h->os, sizeof(h->os));
 	h->guarded = get_flag(json_object_get(o, "sshd"), "guarded");
 	for (size_t i = 0; i < json_array_size(lists) && i < LISTS_MAX; i++)
-		take_list(in, json_array_get(lists, i));
-	take_doctor(in, json_object_get(o, "doctor"));
+		add_list(in, json_array_get(lists, i));
+	add_doctor(in, json_object_get(o, "doctor"));
 }
 
 static void
-take_end(struct intake *in, const json_t *o)
+read_end(struct intake *in, const json_t *o)
 {
 	struct fleet_host *h = &in->host;
 	struct fleet_problem p = { .file = h->file };
@@ -385,7 +385,7 @@ find_account(struct intake *in, const json_t *o, int64_t *idp)
 
 /* Adds each string of an array by add. Without key only joins them in text. */
 static void
-take_names(struct intake *in, const json_t *names, int64_t key,
+add_names(struct intake *in, const json_t *names, int64_t key,
     bool (*add)(struct fleet *f, int64_t key, const char *name))
 {
 	char name[1024];
@@ -443,7 +443,7 @@ get_fingerprint(const json_t *o, char *fp, size_t cap)
 }
 
 static void
-take_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
+add_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
 {
 	char fp[80], type[64], file[1024], comment[512], part[8], reason[512];
 	char sources[512];
@@ -489,15 +489,14 @@ take_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
 		in->failed = true;
 		return;
 	}
-	take_names(in, source_names, p.key, fleet_add_source);
-	take_names(in, json_object_get(o, "filters"), p.key,
-	    fleet_add_key_list);
-	take_names(in, json_object_get(o, "lists"), p.key, fleet_add_key_list);
+	add_names(in, source_names, p.key, fleet_add_source);
+	add_names(in, json_object_get(o, "filters"), p.key, fleet_add_key_list);
+	add_names(in, json_object_get(o, "lists"), p.key, fleet_add_key_list);
 }
 
 /* What the host could not read or judge. It says so itself. */
 static void
-take_problem(struct intake *in, const json_t *o)
+add_problem(struct intake *in, const json_t *o)
 {
 	char file[1024], reason[512], account[NAMES_SHOWN];
 	const bool null = !get_text(o, "account", account, sizeof(account));
@@ -518,7 +517,7 @@ take_problem(struct intake *in, const json_t *o)
 }
 
 static void
-take_finding_line(struct intake *in, const json_t *o)
+add_verdict(struct intake *in, const json_t *o)
 {
 	enum fleet_verdict verdict;
 
@@ -526,13 +525,13 @@ take_finding_line(struct intake *in, const json_t *o)
 		complain(in, "its verdict is unknown");
 	else if (!json_is_string(json_object_get(o, "fingerprint")) &&
 	    (verdict == FLEET_ERROR || verdict == FLEET_UNSUPPORTED))
-		take_problem(in, o);
+		add_problem(in, o);
 	else
-		take_key(in, o, verdict);
+		add_key(in, o, verdict);
 }
 
 static void
-take_summary(struct intake *in, const json_t *o)
+add_summary(struct intake *in, const json_t *o)
 {
 	const int64_t listed = get_count(o, "listed");
 	int64_t id, usable = get_number(o, "usable");
@@ -552,7 +551,7 @@ take_summary(struct intake *in, const json_t *o)
 }
 
 static void
-take_login(struct intake *in, const json_t *o)
+add_login(struct intake *in, const json_t *o)
 {
 	char fp[80], type[64], from[256], log[1024];
 	struct fleet_login l = {
@@ -604,10 +603,10 @@ has_few_values(const uint8_t *p, size_t len)
 }
 
 static void
-take_object(struct intake *in, const json_t *o)
+read_object(struct intake *in, const json_t *o)
 {
 	if (is_marked(o, "header")) {
-		take_header(in, o);
+		read_header(in, o);
 		return;
 	}
 	if (in->ended) {
@@ -620,19 +619,19 @@ take_object(struct intake *in, const json_t *o)
 		    "is no first line of keyveto audit --json: the "
 		    "host is not known, and has the file's name");
 	if (is_marked(o, "end"))
-		take_end(in, o);
+		read_end(in, o);
 	else if (is_marked(o, "summary"))
-		take_summary(in, o);
+		add_summary(in, o);
 	else if (is_marked(o, "login"))
-		take_login(in, o);
+		add_login(in, o);
 	else if (json_object_get(o, "verdict") != NULL)
-		take_finding_line(in, o);
+		add_verdict(in, o);
 	else
 		complain(in, "is no line of keyveto audit --json");
 }
 
 static void
-take_line(struct intake *in, struct kv_span line)
+read_line(struct intake *in, struct kv_span line)
 {
 	char text[4 * JSON_ERROR_TEXT_LENGTH], why[sizeof(text) + 32];
 	json_error_t error;
@@ -649,7 +648,7 @@ take_line(struct intake *in, struct kv_span line)
 	o = json_loadb((const char *)line.p, line.len,
 	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (json_is_object(o))
-		take_object(in, o);
+		read_object(in, o);
 	else {
 		/* jansson quotes the line as it is. */
 		if (o == NULL)
@@ -681,7 +680,7 @@ read_lines(struct intake *in, int fd, uint8_t *buf)
 		if (err != KV_OK)
 			complain(in, "is longer than 2 MiB");
 		else if (more)
-			take_line(in, line);
+			read_line(in, line);
 	}
 }
 
@@ -716,7 +715,7 @@ intake_audit(struct fleet *f, const char *path)
 	if (in.messages > MESSAGES_MAX)
 		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
 		    in.messages - MESSAGES_MAX);
-	end_host(&in);
+	close_host(&in);
 	if (fd != -1)
 		close(fd);
 	in.failed |= buf == NULL;

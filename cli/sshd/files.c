@@ -164,7 +164,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
     const char *text, size_t len)
 {
 	const bool gone = len == 0 && f->made;
-	char name[NAME_MAX + 1], shown[PATH_MAX], *now;
+	char name[NAME_MAX + 1], path[PATH_MAX], *now;
 	struct replace r;
 	bool ok, changed;
 	int dir;
@@ -174,20 +174,20 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		return true;
 	if (gone && !f->there)
 		return true;
-	snprintf(shown, sizeof(shown), "%s%s", fs->root, f->path);
+	snprintf(path, sizeof(path), "%s%s", fs->root, f->path);
 	if ((now = malloc(len + 1)) == NULL ||
 	    (dir = root_open_place(fs->root, f->path, name)) == -1) {
-		cli_error("%s: %s", shown, strerror(errno));
+		cli_error("%s: %s", path, strerror(errno));
 		free(now);
 		return false;
 	}
-	ok = replace_open_at(&r, shown, dir, name) && check_unchanged(&r, f);
+	ok = replace_open_at(&r, path, dir, name) && check_unchanged(&r, f);
 	changed = false;
 	if (ok && gone) {
 		changed = unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT;
 		ok = changed && (fsync(r.dir) == 0 || errno == EINVAL);
 		if (!ok)
-			cli_error("%s: cannot be removed: %s", shown,
+			cli_error("%s: cannot be removed: %s", path,
 			    strerror(errno));
 	} else if (ok) {
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&

@@ -129,7 +129,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 bool
 update_notes_save(int dir, const char *name, const struct update_notes *s)
 {
-	char path[NAME_MAX + 1], fresh[NAME_MAX + 1];
+	char path[NAME_MAX + 1], temporary[NAME_MAX + 1];
 	json_t *object = json_object();
 	int fd, saved;
 	bool ok = true;
@@ -144,17 +144,17 @@ update_notes_save(int dir, const char *name, const struct update_notes *s)
 		    ok;
 	}
 	snprintf(path, sizeof(path), NOTES_NAME, name);
-	snprintf(fresh, sizeof(fresh), NOTES_NAME "-new", name);
+	snprintf(temporary, sizeof(temporary), NOTES_NAME "-new", name);
 	/* Left by a killed run: we hold the lock. */
-	(void)unlinkat(dir, fresh, 0);
-	fd = openat(dir, fresh,
+	(void)unlinkat(dir, temporary, 0);
+	fd = openat(dir, temporary,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ok = ok && fd != -1 && json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
 	    io_write(fd, "\n", 1) && fsync(fd) == 0 &&
-	    renameat(dir, fresh, dir, path) == 0;
+	    renameat(dir, temporary, dir, path) == 0;
 	saved = errno;
 	if (!ok && fd != -1)
-		(void)unlinkat(dir, fresh, 0);
+		(void)unlinkat(dir, temporary, 0);
 	if (fd != -1)
 		close(fd);
 	json_decref(object);
