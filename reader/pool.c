@@ -491,7 +491,7 @@ start_workers(struct pool *p, size_t jobs, struct quick *quick)
 }
 
 static void
-end_workers(struct pool *p)
+stop_workers(struct pool *p)
 {
 	send_queued(p);
 	send_unit(p, &p->here);
@@ -573,7 +573,7 @@ pool_problem(struct pool *p, const struct input_problem *problem)
 void
 pool_end(struct pool *p)
 {
-	end_workers(p);
+	stop_workers(p);
 	if (p->is_open)
 		quick_close(&p->quick);
 	free(p);

@@ -258,7 +258,7 @@ begin_account(struct run *run)
 }
 
 static void
-end_account(struct run *run)
+close_account(struct run *run)
 {
 	struct audit_found *found = &run->found;
 
@@ -292,7 +292,7 @@ make_steps(struct run *run)
 				  "keys are audited all the same",
 			    s->path);
 		else if (s->tag == OPENER_END)
-			end_account(run);
+			close_account(run);
 		remove_head(run);
 	}
 }
@@ -397,7 +397,7 @@ add_remedy(const struct account *account, const char *root)
 
 /* The head's file was not read, nor will those of its account be. */
 static void
-give_up_account(struct run *run, const char *reason)
+abandon_account(struct run *run, const char *reason)
 {
 	const size_t account = run->head->account;
 
@@ -450,7 +450,7 @@ replace_reader(struct run *run)
 	if (run->n_files == 0)
 		report_reader(run, why);
 	else
-		give_up_account(run,
+		abandon_account(run,
 		    late ? add_remedy(run->found.account, run->a->root) : why);
 	if (run->ok && run->n_files > 0)
 		start_reader(run);
@@ -462,13 +462,13 @@ read_files(struct run *run, size_t most)
 {
 	while (run->ok && run->n_files > most) {
 		if (run->broken != NULL) {
-			give_up_account(run, run->broken);
+			abandon_account(run, run->broken);
 			continue;
 		}
 		if (run->deadline == 0)
 			run->deadline = io_deadline(run->a->timeout);
 		if (!run->head->sent)
-			give_up_account(run, strerror(EMFILE));
+			abandon_account(run, strerror(EMFILE));
 		else if (!talk_wait(&run->talk, run->deadline))
 			replace_reader(run);
 	}
@@ -544,11 +544,11 @@ parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
 }
 
 /*
- * Takes what an opener says of an account. Returns NULL at its end, else what
+ * Reads what an opener says of an account. Returns NULL at its end, else what
  * went wrong.
  */
 static const char *
-take_account(struct run *run, struct source *source, size_t account)
+read_account(struct run *run, struct source *source, size_t account)
 {
 	const int64_t deadline = io_deadline(run->a->timeout);
 	struct kv_bytes b;
@@ -592,7 +592,7 @@ add_account(struct run *run, struct source *source, size_t account)
 {
 	const char *reason = source->child.pid == -1 ?
 	    strerror(source->error) :
-	    take_account(run, source, account);
+	    read_account(run, source, account);
 	struct step problem = { .tag = OPENER_PROBLEM, .account = account };
 	const struct step end = { .tag = OPENER_END, .account = account };
 
@@ -651,7 +651,7 @@ count_files(void)
 
 /* Ends the reader, which has read all files if run->ok. */
 static void
-end_reader(struct run *run)
+stop_reader(struct run *run)
 {
 	if (!run->talks)
 		return;
@@ -709,7 +709,7 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		add_account(&run, &source[i % openers], i);
 	}
 	read_files(&run, 0);
-	end_reader(&run);
+	stop_reader(&run);
 	/* Those that have no more accounts end. */
 	for (size_t i = 0; source != NULL && i < openers; i++) {
 		if (run.ok && source[i].child.pid != -1)

@@ -204,8 +204,8 @@ machine_each_key(const struct kv_judge *judge,
 		.out = stdout,
 		.err = stderr,
 		.now = time(NULL),
-		.take = key,
-		.take_arg = arg,
+		.on_key = key,
+		.on_key_arg = arg,
 	};
 	struct audit_table table = { .n = 0 };
 	struct machine m = {

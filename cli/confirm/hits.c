@@ -120,17 +120,17 @@ add_place(struct hit *hit, const struct input_key *key)
 	return false;
 }
 
-/* Returns the hit with this id: new itself if there was none, or NULL. */
+/* Returns the hit with this id: made itself if there was none, or NULL. */
 static struct hit *
-find_or_insert(struct hits *h, struct hit *new)
+find_or_insert(struct hits *h, struct hit *made)
 {
 	struct hit **found;
 
 	if (!room_for_one(&h->v, h->n, sizeof(struct hit *)) ||
-	    (found = tsearch(new, &h->by_id, compare_ids)) == NULL)
+	    (found = tsearch(made, &h->by_id, compare_ids)) == NULL)
 		return NULL;
-	if (*found == new)
-		h->v[h->n++] = new;
+	if (*found == made)
+		h->v[h->n++] = made;
 	return *found;
 }
 
@@ -138,7 +138,7 @@ void
 hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
     const struct input_key *key)
 {
-	struct hit *new, *hit = NULL;
+	struct hit *made, *hit = NULL;
 	struct kv_decision d;
 
 	input_judge(judge, key, now, &d);
@@ -156,10 +156,10 @@ hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
 		h->clean++;
 		return;
 	}
-	if ((new = make_hit(key, &d)) != NULL)
-		hit = find_or_insert(h, new);
-	if (hit != new)
-		free_hit(new);
+	if ((made = make_hit(key, &d)) != NULL)
+		hit = find_or_insert(h, made);
+	if (hit != made)
+		free_hit(made);
 	if (hit == NULL || !add_place(hit, key)) {
 		if (!h->failed)
 			cli_error("%s", strerror(ENOMEM));

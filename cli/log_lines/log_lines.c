@@ -35,7 +35,7 @@ read_on(struct stream *s)
 }
 
 static void
-give_line(const struct stream *s, uint8_t *line, size_t len)
+handle_line(const struct stream *s, uint8_t *line, size_t len)
 {
 	if (len >= LOG_LINE_BYTES)
 		return;
@@ -46,22 +46,22 @@ give_line(const struct stream *s, uint8_t *line, size_t len)
 	s->l->line((char *)line, len, s->l->arg);
 }
 
-/* Gives the lines that are whole, and keeps the rest. */
+/* Handles the lines that are whole, and keeps the rest. */
 static void
-give_lines(struct stream *s)
+handle_lines(struct stream *s)
 {
 	uint8_t *line = s->buf, *nl;
 	size_t left = s->len;
 
 	while ((nl = memchr(line, '\n', left)) != NULL) {
 		if (!s->skip)
-			give_line(s, line, (size_t)(nl - line));
+			handle_line(s, line, (size_t)(nl - line));
 		s->skip = false;
 		left -= (size_t)(nl + 1 - line);
 		line = nl + 1;
 	}
 	if (s->eof && !s->skip && left > 0)
-		give_line(s, line, left);
+		handle_line(s, line, left);
 	if (left >= LOG_LINE_BYTES || s->eof) {
 		left = 0;
 		s->skip = true;
@@ -106,7 +106,7 @@ log_lines_read(const struct log_lines *l, int fd,
 	s = (struct stream){ .l = l, .unpack.fd = fd };
 	ok = begin_stream(&s);
 	while (ok) {
-		give_lines(&s);
+		handle_lines(&s);
 		if (s.eof)
 			break;
 		ok = read_on(&s);

@@ -215,8 +215,8 @@ report_key(struct report *r, const struct input_key *key)
 	struct kv_decision d;
 	bool wanted = r->all;
 
-	if (r->take != NULL) {
-		r->take(key, r->take_arg);
+	if (r->on_key != NULL) {
+		r->on_key(key, r->on_key_arg);
 		return;
 	}
 	input_judge(r->judge, key, r->now, &d);
@@ -381,7 +381,7 @@ report_problem(struct report *r, const struct input_problem *problem)
 	if (r->on_unjudged != NULL &&
 	    (problem->unknown_type ? refused : problem->line == 0))
 		r->on_unjudged(problem);
-	if (r->take != NULL || r->on_unjudged != NULL)
+	if (r->on_key != NULL || r->on_unjudged != NULL)
 		return;
 	print_problem(r, problem);
 }

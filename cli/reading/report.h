@@ -104,8 +104,8 @@ struct report {
 	 * If not NULL, it gets each key, which is not judged; problems are
 	 * counted and not printed.
 	 */
-	void (*take)(const struct input_key *key, void *arg);
-	void *take_arg;
+	void (*on_key)(const struct input_key *key, void *arg);
+	void *on_key_arg;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
 	uint64_t refused; /* of those that are listed: OnHit, OnProbable deny */

@@ -338,7 +338,7 @@ receive_rest(struct talk *t)
 
 /* Waits for the reader's end, and notes why that was not as it should be. */
 static void
-end_reader(struct talk *t)
+stop_reader(struct talk *t)
 {
 	char reason[64];
 	int status;
@@ -365,7 +365,7 @@ talk_wait(struct talk *t, int64_t deadline)
 		return false;
 	if (receive(t))
 		return true;
-	end_reader(t);
+	stop_reader(t);
 	t->started = false;
 	return false;
 }
@@ -384,7 +384,7 @@ talk_wait_until(struct talk *t, const bool *done, int64_t deadline)
 			fail(t, "took too long");
 		else if (!wait_for_reader(t, false,
 			     left < WAIT_MS ? (int)left : WAIT_MS)) {
-			end_reader(t);
+			stop_reader(t);
 			t->started = false;
 			fail(t, "ended too early");
 		}
@@ -397,7 +397,7 @@ talk_end(struct talk *t)
 {
 	if (t->started) {
 		receive_rest(t);
-		end_reader(t);
+		stop_reader(t);
 	}
 	record_in_free(&t->in);
 	record_out_free(&t->packet);

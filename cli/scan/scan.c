@@ -306,7 +306,7 @@ start_line(struct scan *s)
 
 /* Ends programs that had more time than any server could cost them. */
 static void
-end_late_slots(struct scan *s)
+stop_late_slots(struct scan *s)
 {
 	const time_t now = find_time();
 	const time_t most = (time_t)s->timeout + GRACE_SECONDS;
@@ -358,7 +358,7 @@ wait_for_input(struct scan *s, struct pollfd *p, bool want_line)
 	for (size_t i = 0; n > 0 && i < s->n_slots; i++)
 		if (p[i].fd != -1 && p[i].revents != 0)
 			receive(s, &s->slot[i]);
-	end_late_slots(s);
+	stop_late_slots(s);
 	return want_line && n > 0 && p[s->n_slots].revents != 0;
 }
 

@@ -123,8 +123,8 @@ report_arguments(const struct sshd_arguments *found, const char *place,
 	if (found->line != NULL)
 		found->line(found->arg, &start, text);
 	if (is_process && found->name != NULL) {
-		const char *shown = find_titled(text);
-		const char *word = shown != NULL ? shown : text;
+		const char *title = find_titled(text);
+		const char *word = title != NULL ? title : text;
 		const char *end = word + strcspn(word, " ");
 		const char *slash = memrchr(word, '/', (size_t)(end - word));
 		char *name;
