@@ -32,6 +32,28 @@ cli_print_safe(FILE *out, const void *text, size_t len)
 	}
 }
 
+void
+cli_printf(FILE *out, const char *fmt, ...)
+{
+	const size_t n = strlen(fmt);
+	const bool ends = n > 0 && fmt[n - 1] == '\n';
+	va_list ap;
+	char *text;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len == -1) {
+		cli_error("out of memory");
+		return;
+	}
+	cli_print_safe(out, text, (size_t)len - ends);
+	if (ends)
+		putc('\n', out);
+	free(text);
+}
+
 int
 cli_run_subcommand(const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more,

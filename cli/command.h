@@ -169,6 +169,13 @@ void cli_error_at(const char *path, uint64_t line, const char *reason);
 bool cli_failed(const char *path, const char *what);
 
 /*
+ * As fprintf, but bytes that are not printable ASCII become \xNN, apart from a
+ * line end at the end of fmt.
+ */
+void cli_printf(FILE *out, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
  * Writes len bytes of untrusted text to out. Bytes that are not printable ASCII
  * become \xNN, so that no file can control a terminal or forge a line.
  */

@@ -65,7 +65,8 @@ check_json(struct fleet *f, bool page)
 	json_t *value;
 
 	FUZZ_CHECK(out != NULL);
-	FUZZ_CHECK(page ? report_html(f, true, out) : report_sarif(f, out));
+	FUZZ_CHECK(
+	    page ? report_html(f, true, out) : report_sarif(f, true, out));
 	FUZZ_CHECK(fclose(out) == 0);
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	FUZZ_CHECK(json_is_object(value));

@@ -18,7 +18,8 @@
 #include "command.h"
 #include "report/forms.h"
 
-/* How many bytes of text begin a formula; 0: they do not. */
+#define NUMBER_BYTES 24
+
 static bool
 begins_formula(const char *text)
 {
@@ -55,53 +56,45 @@ print_cell(const char *text)
 	putchar('"');
 }
 
-static void
-print_number(int64_t n)
+/* A number as text; "" for an unknown one. */
+static const char *
+number(int64_t n, char text[static NUMBER_BYTES])
 {
-	if (n == FLEET_UNKNOWN)
-		fputs("\"\"", stdout);
-	else
-		printf("\"%" PRId64 "\"", n);
+	snprintf(text, NUMBER_BYTES, n != FLEET_UNKNOWN ? "%" PRId64 : "", n);
+	return text;
 }
 
 static bool
 print_row(const struct fleet_row *row, void *arg)
 {
-	char when[REPORT_TIME_BYTES] = "";
-	const char *const text[] = { row->host, row->account, row->file };
-	const char *const more[] = { row->verdict, row->sources, row->part,
-		row->comment };
+	char line[NUMBER_BYTES], bits[NUMBER_BYTES], accounts[NUMBER_BYTES];
+	char hosts[NUMBER_BYTES], when[REPORT_TIME_BYTES] = "";
+	const char *const cells[] = {
+		fleet_kind_name(row->kind),
+		row->host,
+		row->account,
+		row->file,
+		number(row->line > 0 ? row->line : FLEET_UNKNOWN, line),
+		row->fp,
+		row->type,
+		number(row->bits, bits),
+		row->verdict,
+		row->sources,
+		row->part,
+		row->comment,
+		number(row->accounts, accounts),
+		number(row->hosts, hosts),
+		row->last != FLEET_UNKNOWN ? report_time(row->last, when) : "",
+		row->from,
+		row->message,
+	};
 
 	(void)arg;
-	if (row->last != FLEET_UNKNOWN)
-		(void)report_time(row->last, when);
-	print_cell(fleet_kind_name(row->kind));
-	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++) {
-		putchar(',');
-		print_cell(text[i]);
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
+		if (i > 0)
+			putchar(',');
+		print_cell(cells[i]);
 	}
-	putchar(',');
-	print_number(row->line > 0 ? row->line : FLEET_UNKNOWN);
-	putchar(',');
-	print_cell(row->fp);
-	putchar(',');
-	print_cell(row->type);
-	putchar(',');
-	print_number(row->bits);
-	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++) {
-		putchar(',');
-		print_cell(more[i]);
-	}
-	putchar(',');
-	print_number(row->accounts);
-	putchar(',');
-	print_number(row->hosts);
-	putchar(',');
-	print_cell(when);
-	putchar(',');
-	print_cell(row->from);
-	putchar(',');
-	print_cell(row->message);
 	fputs("\r\n", stdout);
 	return !ferror(stdout);
 }

@@ -6,8 +6,9 @@
 #include <time.h>
 
 #include "report/forms.h"
-#include "report/json_out.h"
 #include "report/page/page.h"
+
+#define ARRAYS_MAX 5 /* in an object */
 
 struct page {
 	struct fleet *f;
@@ -21,7 +22,7 @@ text(sqlite3_stmt *s, int i)
 	return (const char *)sqlite3_column_text(s, i);
 }
 
-/* NULL for a version that is not known. */
+/* NULL for a text that says nothing, such as a version that is not known. */
 static const char *
 text_or_null(sqlite3_stmt *s, int i)
 {
@@ -75,40 +76,36 @@ list_to_json(sqlite3_stmt *s)
 static json_t *
 finding_to_json(sqlite3_stmt *s)
 {
-	return json_pack("{s:s, s:o, s:s, s:o}", "check", text(s, 0), "status",
-	    status(s, 1), "found", text(s, 2), "remedy",
-	    json_out_text(text(s, 3)));
+	return json_pack("{s:s, s:o, s:s, s:s?}", "check", text(s, 0), "status",
+	    status(s, 1), "found", text(s, 2), "remedy", text(s, 3));
 }
 
 static json_t *
 stale_to_json(sqlite3_stmt *s)
 {
-	return json_pack("[o, s]", json_out_text(text_or_null(s, 0)),
-	    text(s, 1));
+	return json_pack("[s?, s]", text_or_null(s, 0), text(s, 1));
 }
 
 static json_t *
 problem_to_json(sqlite3_stmt *s)
 {
-	return json_pack("{s:o, s:s, s:o, s:s}", "account",
-	    json_out_text(text(s, 0)), "file", text(s, 1), "line", number(s, 2),
-	    "reason", text(s, 3));
+	return json_pack("{s:s?, s:s, s:o, s:s}", "account", text(s, 0), "file",
+	    text(s, 1), "line", number(s, 2), "reason", text(s, 3));
 }
 
 static json_t *
 place_to_json(sqlite3_stmt *s)
 {
-	return json_pack("[o, o, s, o, s, s, o, o]", number(s, 0),
-	    json_out_text(text(s, 1)), text(s, 2), number(s, 3), text(s, 4),
-	    text(s, 5), number(s, 6), json_out_text(text_or_null(s, 7)));
+	return json_pack("[o, s?, s, o, s, s, o, s?]", number(s, 0), text(s, 1),
+	    text(s, 2), number(s, 3), text(s, 4), text(s, 5), number(s, 6),
+	    text_or_null(s, 7));
 }
 
 static json_t *
 gone_to_json(sqlite3_stmt *s)
 {
-	return json_pack("[o, o, s, s, o, o]", number(s, 0),
-	    json_out_text(text(s, 1)), text(s, 2), text(s, 3), number(s, 4),
-	    json_out_text(text_or_null(s, 5)));
+	return json_pack("[o, s?, s, s, o, s?]", number(s, 0), text(s, 1),
+	    text(s, 2), text(s, 3), number(s, 4), text_or_null(s, 5));
 }
 
 /*
@@ -128,7 +125,7 @@ add_array(struct page *p, const char *name, sqlite3_stmt *s, int64_t id,
 		if (any)
 			putc(',', p->out);
 		any = true;
-		ok = json_out(p->out, part(s));
+		ok = report_json(p->out, part(s));
 	}
 	putc(']', p->out);
 	sqlite3_reset(s);
@@ -147,33 +144,63 @@ add_members(struct page *p, json_t *o)
 	{
 		fprintf(p->out, "%s\"%s\":", any ? "," : "", name);
 		any = true;
-		ok = ok && json_out(p->out, json_incref(value));
+		ok = ok && report_json(p->out, json_incref(value));
 	}
 	json_decref(o);
 	return ok;
 }
 
-/* --- hosts -------------------------------------------------------------- */
+/* An array in each object: of the rows of a query about the object's id. */
+struct array {
+	const char *name, *sql;
+	json_t *(*part)(sqlite3_stmt *s);
+};
 
-static const char hosts_sql[] =
-    "SELECT id, name, file, answered, reason, complete, whole, time, keyveto,"
-    " sshd, os, guarded, old, doctor, accounts, keys, listed, unchecked,"
-    " problems FROM host ORDER BY id";
+/*
+ * Writes an object for each row of a query, whose first column is its id, with
+ * these arrays. Ends the query.
+ */
+static bool
+add_objects(struct page *p, sqlite3_stmt *objects,
+    json_t *(*members)(sqlite3_stmt *s), const struct array *array, size_t n)
+{
+	sqlite3_stmt *s[ARRAYS_MAX];
+	bool ok = true, any = false;
+
+	for (size_t i = 0; i < n; i++)
+		s[i] = fleet_ask(p->f, array[i].sql);
+	while (ok && fleet_next(p->f, objects, &ok)) {
+		const int64_t id = sqlite3_column_int64(objects, 0);
+
+		fputs(any ? ",\n{" : "\n{", p->out);
+		any = true;
+		ok = add_members(p, members(objects));
+		for (size_t i = 0; ok && i < n; i++)
+			ok = add_array(p, array[i].name, s[i], id,
+			    array[i].part);
+		putc('}', p->out);
+	}
+	sqlite3_finalize(objects);
+	for (size_t i = 0; i < n; i++)
+		sqlite3_finalize(s[i]);
+	return ok;
+}
+
+/* --- hosts -------------------------------------------------------------- */
 
 static json_t *
 host_to_json(sqlite3_stmt *s)
 {
 	const int64_t problems = sqlite3_column_int64(s, 18);
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:s?, s:s?, "
+			 "s:s?, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 	    "name", text(s, 1), "file", text(s, 2), "answered", yes_or_no(s, 3),
-	    "reason", json_out_text(text_or_null(s, 4)), "complete",
-	    yes_or_no(s, 5), "whole", yes_or_no(s, 6), "time", number(s, 7),
-	    "keyveto", json_out_text(text_or_null(s, 8)), "sshd",
-	    json_out_text(text_or_null(s, 9)), "os",
-	    json_out_text(text_or_null(s, 10)), "guarded", yes_or_no(s, 11),
-	    "old", yes_or_no(s, 12), "doctor", status(s, 13), "accounts",
+	    "reason", text_or_null(s, 4), "complete", yes_or_no(s, 5), "whole",
+	    yes_or_no(s, 6), "time", number(s, 7), "keyveto",
+	    text_or_null(s, 8), "sshd", text_or_null(s, 9), "os",
+	    text_or_null(s, 10), "guarded", yes_or_no(s, 11), "old",
+	    yes_or_no(s, 12), "doctor", status(s, 13), "accounts",
 	    (json_int_t)sqlite3_column_int64(s, 14), "keys",
 	    (json_int_t)sqlite3_column_int64(s, 15), "listed",
 	    (json_int_t)sqlite3_column_int64(s, 16), "unchecked",
@@ -185,43 +212,35 @@ host_to_json(sqlite3_stmt *s)
 static bool
 add_hosts(struct page *p)
 {
-	sqlite3_stmt *lists = fleet_ask(p->f,
-	    "SELECT kind, file, revision, time, sha256 FROM list WHERE host=?"
-	    " ORDER BY rowid");
-	sqlite3_stmt *findings = fleet_ask(p->f,
-	    "SELECT name, status, found, remedy FROM finding WHERE host=?"
-	    " ORDER BY status DESC, rowid");
-	sqlite3_stmt *locked = fleet_ask(p->f,
-	    "SELECT name FROM account WHERE host=? AND listed>0 AND usable=0"
-	    " AND name IS NOT NULL ORDER BY name");
-	sqlite3_stmt *problems = fleet_ask(p->f,
-	    "SELECT account, file, line, reason FROM problem WHERE host=?"
-	    " ORDER BY rowid");
-	sqlite3_stmt *stale = fleet_ask(p->f,
-	    "SELECT file, message FROM stale WHERE host=? ORDER BY rowid");
-	sqlite3_stmt *hosts = fleet_ask(p->f, hosts_sql);
-	bool ok = true, any = false;
+	static const struct array arrays[] = {
+		{ "lists",
+		    "SELECT kind, file, revision, time, sha256 FROM list WHERE"
+		    " host=? ORDER BY rowid",
+		    list_to_json },
+		{ "stale",
+		    "SELECT file, message FROM stale WHERE host=?"
+		    " ORDER BY rowid",
+		    stale_to_json },
+		{ "findings",
+		    "SELECT name, status, found, remedy FROM finding WHERE"
+		    " host=? ORDER BY status DESC, rowid",
+		    finding_to_json },
+		{ "locked",
+		    "SELECT name FROM account WHERE host=? AND listed>0 AND"
+		    " usable=0 AND name IS NOT NULL ORDER BY name",
+		    name_to_json },
+		{ "problems",
+		    "SELECT account, file, line, reason FROM problem WHERE"
+		    " host=? ORDER BY rowid",
+		    problem_to_json },
+	};
 
-	while (ok && fleet_next(p->f, hosts, &ok)) {
-		const int64_t id = sqlite3_column_int64(hosts, 0);
-
-		fputs(any ? ",\n{" : "\n{", p->out);
-		any = true;
-		ok = add_members(p, host_to_json(hosts)) &&
-		    add_array(p, "lists", lists, id, list_to_json) &&
-		    add_array(p, "stale", stale, id, stale_to_json) &&
-		    add_array(p, "findings", findings, id, finding_to_json) &&
-		    add_array(p, "locked", locked, id, name_to_json) &&
-		    add_array(p, "problems", problems, id, problem_to_json);
-		putc('}', p->out);
-	}
-	sqlite3_finalize(hosts);
-	sqlite3_finalize(stale);
-	sqlite3_finalize(problems);
-	sqlite3_finalize(locked);
-	sqlite3_finalize(findings);
-	sqlite3_finalize(lists);
-	return ok;
+	return add_objects(p,
+	    fleet_ask(p->f,
+		"SELECT id, name, file, answered, reason, complete, whole,"
+		" time, keyveto, sshd, os, guarded, old, doctor, accounts,"
+		" keys, listed, unchecked, problems FROM host ORDER BY id"),
+	    host_to_json, arrays, sizeof(arrays) / sizeof(*arrays));
 }
 
 /* --- keys --------------------------------------------------------------- */
@@ -229,54 +248,43 @@ add_hosts(struct page *p)
 static json_t *
 key_to_json(sqlite3_stmt *s)
 {
-	return json_pack("{s:s, s:s, s:o, s:s, s:o}", "fp", text(s, 1), "type",
+	return json_pack("{s:s, s:s, s:o, s:s, s:s?}", "fp", text(s, 1), "type",
 	    text(s, 2), "bits", number(s, 3), "verdict",
 	    fleet_verdict_name((enum fleet_verdict)sqlite3_column_int(s, 4)),
-	    "reason", json_out_text(text_or_null(s, 5)));
+	    "reason", text_or_null(s, 5));
 }
 
 static bool
 add_keys(struct page *p)
 {
+	static const struct array arrays[] = {
+		{ "sources",
+		    "SELECT name FROM source WHERE key=? ORDER BY name",
+		    name_to_json },
+		{ "lists", "SELECT file FROM keylist WHERE key=? ORDER BY file",
+		    name_to_json },
+		{ "places",
+		    "SELECT p.host-1, a.name, p.file, p.line, p.comment,"
+		    " p.part, l.last, l.source FROM place p JOIN account a ON"
+		    " a.id=p.account JOIN key k ON k.id=p.key LEFT JOIN login l"
+		    " ON l.rowid=iif(a.name IS NULL,"
+		    " (SELECT g.rowid FROM login g WHERE g.host=p.host AND"
+		    "  g.fp=k.fp ORDER BY g.last DESC LIMIT 1),"
+		    " (SELECT g.rowid FROM login g WHERE g.account=p.account"
+		    "  AND g.fp=k.fp ORDER BY g.last DESC LIMIT 1))"
+		    " WHERE p.key=? ORDER BY p.host, a.name, p.file, p.line,"
+		    " p.rowid",
+		    place_to_json },
+	};
 	sqlite3_stmt *keys = fleet_ask(p->f,
 	    "SELECT id, fp, type, bits, verdict, reason FROM key WHERE"
 	    " verdict>0 OR accounts>1 OR ? ORDER BY verdict DESC, accounts"
 	    " DESC, fp");
-	sqlite3_stmt *sources = fleet_ask(p->f,
-	    "SELECT name FROM source WHERE key=? ORDER BY name");
-	sqlite3_stmt *lists = fleet_ask(p->f,
-	    "SELECT file FROM keylist WHERE key=? ORDER BY file");
-	sqlite3_stmt *places = fleet_ask(p->f,
-	    "SELECT p.host-1, a.name, p.file, p.line, p.comment, p.part,"
-	    " l.last, l.source FROM place p JOIN account a ON a.id=p.account"
-	    " JOIN key k ON k.id=p.key LEFT JOIN login l ON l.rowid="
-	    "iif(a.name IS NULL,"
-	    " (SELECT g.rowid FROM login g WHERE g.host=p.host AND g.fp=k.fp"
-	    "  ORDER BY g.last DESC LIMIT 1),"
-	    " (SELECT g.rowid FROM login g WHERE g.account=p.account AND"
-	    "  g.fp=k.fp ORDER BY g.last DESC LIMIT 1))"
-	    " WHERE p.key=? ORDER BY p.host,"
-	    " a.name, p.file, p.line, p.rowid");
-	bool ok = true, any = false;
 
 	if (keys != NULL)
 		sqlite3_bind_int(keys, 1, p->all);
-	while (ok && fleet_next(p->f, keys, &ok)) {
-		const int64_t id = sqlite3_column_int64(keys, 0);
-
-		fputs(any ? ",\n{" : "\n{", p->out);
-		any = true;
-		ok = add_members(p, key_to_json(keys)) &&
-		    add_array(p, "sources", sources, id, name_to_json) &&
-		    add_array(p, "lists", lists, id, name_to_json) &&
-		    add_array(p, "places", places, id, place_to_json);
-		putc('}', p->out);
-	}
-	sqlite3_finalize(places);
-	sqlite3_finalize(lists);
-	sqlite3_finalize(sources);
-	sqlite3_finalize(keys);
-	return ok;
+	return add_objects(p, keys, key_to_json, arrays,
+	    sizeof(arrays) / sizeof(*arrays));
 }
 
 /* Logins by listed keys that are in no file any more. */

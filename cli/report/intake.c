@@ -14,7 +14,6 @@
 #include "command.h"
 #include "host/files.h"
 #include "kv_lines.h"
-#include "reading/report.h"
 #include "report/clean.h"
 #include "reading/report.h"
 

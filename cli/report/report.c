@@ -20,28 +20,14 @@
 
 struct options {
 	const char *html, *sarif, *hosts;
-	bool csv, all;
+	int csv, all;
 	uint64_t max_age, list_max_age;
 };
-
-/* The forms that are files. */
-static bool
-write_html(struct fleet *f, const struct options *o, FILE *out)
-{
-	return report_html(f, o->all, out);
-}
-
-static bool
-write_sarif(struct fleet *f, const struct options *o, FILE *out)
-{
-	(void)o;
-	return report_sarif(f, out);
-}
 
 /* Writes the file whole, or leaves the old one as it is. */
 static bool
 write_file(struct fleet *f, const struct options *o, const char *path,
-    bool (*form)(struct fleet *f, const struct options *o, FILE *out))
+    bool (*form)(struct fleet *f, bool all, FILE *out))
 {
 	struct replace r;
 	FILE *out = NULL;
@@ -58,7 +44,7 @@ write_file(struct fleet *f, const struct options *o, const char *path,
 		}
 	}
 	if (out != NULL) {
-		ok = form(f, o, out);
+		ok = form(f, o->all, out);
 		bad = ferror(out) != 0;
 		if (fclose(out) != 0 || bad)
 			ok = cli_failed(path, "cannot be written");
@@ -72,9 +58,9 @@ static bool
 print_forms(struct fleet *f, const struct options *o,
     const struct fleet_totals *t)
 {
-	if (o->html != NULL && !write_file(f, o, o->html, write_html))
+	if (o->html != NULL && !write_file(f, o, o->html, report_html))
 		return false;
-	if (o->sarif != NULL && !write_file(f, o, o->sarif, write_sarif))
+	if (o->sarif != NULL && !write_file(f, o, o->sarif, report_sarif))
 		return false;
 	if (o->csv)
 		return report_csv(f);
@@ -139,20 +125,20 @@ report_audits(const struct options *o, char **path, int n)
 static int
 run_report(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { HTML = 1, CSV, SARIF, HOSTS, MAX_AGE, ALL };
-	static const struct option options[] = {
-		{ "html", required_argument, NULL, HTML },
-		{ "csv", no_argument, NULL, CSV },
-		{ "sarif", required_argument, NULL, SARIF },
-		{ "hosts", required_argument, NULL, HOSTS },
-		{ "max-age", required_argument, NULL, MAX_AGE },
-		{ "all", no_argument, NULL, ALL },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
+	enum { HTML = 1, SARIF, HOSTS, MAX_AGE };
 	struct options o = {
 		.max_age = DOCTOR_MAX_AGE_DEFAULT,
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
+	};
+	const struct option options[] = {
+		{ "html", required_argument, NULL, HTML },
+		{ "csv", no_argument, &o.csv, true },
+		{ "sarif", required_argument, NULL, SARIF },
+		{ "hosts", required_argument, NULL, HOSTS },
+		{ "max-age", required_argument, NULL, MAX_AGE },
+		{ "all", no_argument, &o.all, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
 
@@ -161,8 +147,6 @@ run_report(const struct cli_command *cmd, int argc, char **argv)
 			return cli_help(cmd);
 		if (opt == '?')
 			return CLI_UNCHECKED;
-		o.csv |= opt == CSV;
-		o.all |= opt == ALL;
 		if (opt == HTML)
 			o.html = optarg;
 		else if (opt == SARIF)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "report/forms.h"
-#include "report/json_out.h"
 
 #define SCHEMA \
 	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/" \
@@ -213,7 +212,7 @@ add_result(const struct fleet_row *row, void *arg)
 
 	fputs(s->any ? ",\n" : "\n", s->out);
 	s->any = true;
-	return json_out(s->out,
+	return report_json(s->out,
 	    json_pack("{s:s, s:i, s:s, s:{s:o}, s:[o], s:{s:o}, s:o}", "ruleId",
 		fleet_kind_name(row->kind), "ruleIndex", (int)(s->rule - rules),
 		"level",
@@ -241,15 +240,16 @@ driver(void)
 }
 
 bool
-report_sarif(struct fleet *f, FILE *out)
+report_sarif(struct fleet *f, bool all, FILE *out)
 {
 	struct sarif s = { .out = out };
 	bool ok;
 
+	(void)all;
 	fputs("{\"$schema\":\"" SCHEMA "\",\"version\":\"2.1.0\",\"runs\":[{"
 	      "\"tool\":",
 	    out);
-	ok = json_out(out, driver());
+	ok = report_json(out, driver());
 	fputs(",\"columnKind\":\"unicodeCodePoints\",\"results\":[", out);
 	for (size_t i = 0; ok && i < RULES; i++) {
 		s.rule = &rules[i];

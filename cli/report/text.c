@@ -19,21 +19,18 @@ struct section {
 	uint64_t left_out; /* rows */
 };
 
-static void
-print(const char *text)
+static bool
+is_said(const char *text)
 {
-	if (text != NULL)
-		cli_print_safe(stdout, text, strlen(text));
+	return text != NULL && *text != '\0';
 }
 
 /* " text", if there is any. */
 static void
 print_word(const char *text)
 {
-	if (text == NULL || *text == '\0')
-		return;
-	putchar(' ');
-	print(text);
+	if (is_said(text))
+		cli_printf(stdout, " %s", text);
 }
 
 static void
@@ -44,33 +41,33 @@ begin(struct section *s)
 	s->begun = true;
 }
 
-/* Prints the host's name, unless the row before was of it. */
+/*
+ * Begins a place in the host's part, with the host's name before it unless the
+ * row before was of it.
+ */
 static void
-begin_host(struct section *s, const struct fleet_row *row)
+begin_place(struct section *s, const struct fleet_row *row)
 {
 	begin(s);
-	if (strcmp(s->host, row->host) == 0 && s->places > 0)
-		return;
-	snprintf(s->host, sizeof(s->host), "%s", row->host);
-	fputs("  ", stdout);
-	print(row->host);
-	putchar('\n');
+	if (strcmp(s->host, row->host) != 0 || s->places == 0) {
+		snprintf(s->host, sizeof(s->host), "%s", row->host);
+		cli_printf(stdout, "  %s\n", row->host);
+	}
+	s->places++;
+	fputs("    ", stdout);
 }
 
 /* The account, or what a place without one is. */
-static void
-print_account(const struct fleet_row *row)
+static const char *
+account_of(const struct fleet_row *row)
 {
-	if (row->account != NULL)
-		print(row->account);
-	else
-		fputs("(host)", stdout);
+	return row->account != NULL ? row->account : "(host)";
 }
 
 static void
 print_place(const struct fleet_row *row)
 {
-	print(row->file);
+	cli_printf(stdout, "%s", row->file != NULL ? row->file : "");
 	if (row->line != FLEET_UNKNOWN && row->line > 0)
 		printf(":%" PRId64, row->line);
 }
@@ -82,11 +79,8 @@ print_key(const struct fleet_row *row)
 	if (row->bits != FLEET_UNKNOWN)
 		printf(" %" PRId64, row->bits);
 	print_word(row->fp);
-	if (row->sources != NULL && *row->sources != '\0') {
-		fputs(" [", stdout);
-		print(row->sources);
-		putchar(']');
-	}
+	if (is_said(row->sources))
+		cli_printf(stdout, " [%s]", row->sources);
 }
 
 /* "; last came in 2026-11-20T08:00:00Z from 192.0.2.7". */
@@ -98,22 +92,15 @@ print_login(const struct fleet_row *row)
 	if (row->last == FLEET_UNKNOWN)
 		return;
 	printf("; last came in %s", report_time(row->last, when));
-	if (row->from != NULL && *row->from != '\0') {
-		fputs(" from ", stdout);
-		print(row->from);
-	}
+	if (is_said(row->from))
+		cli_printf(stdout, " from %s", row->from);
 }
 
 static bool
 print_listed(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin_host(s, row);
-	s->places++;
-	fputs("    ", stdout);
-	print_account(row);
-	putchar(' ');
+	begin_place(section, row);
+	cli_printf(stdout, "%s ", account_of(row));
 	print_place(row);
 	putchar(':');
 	print_key(row);
@@ -128,13 +115,8 @@ print_listed(const struct fleet_row *row, void *section)
 static bool
 print_gone(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin_host(s, row);
-	s->places++;
-	fputs("    ", stdout);
-	print_account(row);
-	putchar(':');
+	begin_place(section, row);
+	cli_printf(stdout, "%s:", account_of(row));
 	print_key(row);
 	print_login(row);
 	putchar('\n');
@@ -145,10 +127,7 @@ print_gone(const struct fleet_row *row, void *section)
 static void
 print_whole_place(const struct fleet_row *row)
 {
-	print(row->host);
-	putchar(' ');
-	print_account(row);
-	putchar(' ');
+	cli_printf(stdout, "%s %s ", row->host, account_of(row));
 	print_place(row);
 	print_word(row->comment);
 	putchar('\n');
@@ -158,41 +137,63 @@ print_whole_place(const struct fleet_row *row)
 static void
 print_shared_key(const struct fleet_row *row)
 {
-	if (!row->disputed) {
+	printf("  %s:", row->worst);
+	if (row->disputed) {
+		print_word(row->fp);
+		fputs(" (audits disagree about it)", stdout);
+	} else {
 		print_key(row);
-		return;
 	}
-	print_word(row->fp);
-	fputs(" (audits disagree about it)", stdout);
+	printf(": %" PRId64 " accounts on %" PRId64 " %s\n", row->accounts,
+	    row->hosts, cli_plural((uint64_t)row->hosts, "host", "hosts"));
 }
 
-/* Of a key that several accounts have: the key, then its places. */
+static void
+print_disputed_key(const struct fleet_row *row)
+{
+	printf("  %s\n", row->fp);
+}
+
+/* Says how many places of the last key were left out. */
+static void
+end_key(const struct section *s)
+{
+	if (s->keys <= KEYS_SHOWN && s->left_out > 0)
+		printf("    and %" PRIu64 " more\n", s->left_out);
+}
+
+/*
+ * Begins a row of a section by key, with the key before its first place. False
+ * if the place is not to be printed: there are too many.
+ */
+static bool
+begin_by_key(struct section *s, const struct fleet_row *row,
+    void (*key)(const struct fleet_row *row))
+{
+	begin(s);
+	if (strcmp(s->fp, row->fp) != 0) {
+		end_key(s);
+		s->left_out = s->places = 0;
+		snprintf(s->fp, sizeof(s->fp), "%s", row->fp);
+		if (++s->keys <= KEYS_SHOWN)
+			key(row);
+	}
+	if (s->keys > KEYS_SHOWN)
+		return false;
+	if (s->places++ >= PLACES_SHOWN) {
+		s->left_out++;
+		return false;
+	}
+	fputs("    ", stdout);
+	return true;
+}
+
+/* A place of a key that several accounts have. */
 static bool
 print_shared(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin(s);
-	if (strcmp(s->fp, row->fp) != 0) {
-		if (s->keys <= KEYS_SHOWN && s->left_out > 0)
-			printf("    and %" PRIu64 " more\n", s->left_out);
-		s->left_out = s->places = 0;
-		snprintf(s->fp, sizeof(s->fp), "%s", row->fp);
-		if (++s->keys <= KEYS_SHOWN) {
-			printf("  %s:", row->worst);
-			print_shared_key(row);
-			printf(": %" PRId64 " accounts on %" PRId64 " %s\n",
-			    row->accounts, row->hosts,
-			    cli_plural((uint64_t)row->hosts, "host", "hosts"));
-		}
-	}
-	if (s->keys > KEYS_SHOWN)
+	if (!begin_by_key(section, row, print_shared_key))
 		return true;
-	if (s->places++ >= PLACES_SHOWN) {
-		s->left_out++;
-		return true;
-	}
-	fputs("    ", stdout);
 	if (strcmp(row->verdict, row->worst) != 0)
 		printf("%s there: ", row->verdict);
 	print_whole_place(row);
@@ -203,26 +204,9 @@ print_shared(const struct fleet_row *row, void *section)
 static bool
 print_disputed(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin(s);
-	if (strcmp(s->fp, row->fp) != 0) {
-		if (s->keys <= KEYS_SHOWN && s->left_out > 0)
-			printf("    and %" PRIu64 " more\n", s->left_out);
-		s->left_out = s->places = 0;
-		snprintf(s->fp, sizeof(s->fp), "%s", row->fp);
-		if (++s->keys <= KEYS_SHOWN)
-			printf("  %s\n", row->fp);
-	}
-	if (s->keys > KEYS_SHOWN)
+	if (!begin_by_key(section, row, print_disputed_key))
 		return true;
-	if (s->places++ >= PLACES_SHOWN) {
-		s->left_out++;
-		return true;
-	}
-	fputs("    ", stdout);
-	print(row->host);
-	putchar(':');
+	cli_printf(stdout, "%s:", row->host);
 	print_word(row->type);
 	printf(" %" PRId64 "\n", row->bits);
 	return true;
@@ -247,23 +231,16 @@ print_unique(const struct fleet_row *row, void *section)
 static bool
 print_message(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin_host(s, row);
-	s->places++;
-	fputs("    ", stdout);
-	if (row->account != NULL) {
-		print(row->account);
-		fputs(": ", stdout);
-	}
+	begin_place(section, row);
+	if (row->account != NULL)
+		cli_printf(stdout, "%s: ", row->account);
 	if (row->kind == FLEET_KIND_DOCTOR)
 		fputs(row->severe ? "broken: " : "warning: ", stdout);
-	if (row->file != NULL && *row->file != '\0') {
+	if (is_said(row->file)) {
 		print_place(row);
 		fputs(": ", stdout);
 	}
-	print(row->message);
-	putchar('\n');
+	cli_printf(stdout, "%s\n", row->message != NULL ? row->message : "");
 	return true;
 }
 
@@ -271,20 +248,12 @@ print_message(const struct fleet_row *row, void *section)
 static bool
 print_host(const struct fleet_row *row, void *section)
 {
-	struct section *s = section;
-
-	begin(s);
-	fputs("  ", stdout);
-	print(row->host);
-	if (row->file != NULL && *row->file != '\0') {
-		fputs(" (", stdout);
-		print(row->file);
-		putchar(')');
-	}
-	if (row->message != NULL && *row->message != '\0') {
-		fputs(": ", stdout);
-		print(row->message);
-	}
+	begin(section);
+	cli_printf(stdout, "  %s", row->host);
+	if (is_said(row->file))
+		cli_printf(stdout, " (%s)", row->file);
+	if (is_said(row->message))
+		cli_printf(stdout, ": %s", row->message);
 	putchar('\n');
 	return true;
 }
@@ -297,9 +266,7 @@ print_section(struct fleet *f, enum fleet_kind kind, const char *title,
 
 	if (!fleet_each(f, kind, row, &s))
 		return false;
-	/* Of the last key. */
-	if (s.keys <= KEYS_SHOWN && s.left_out > 0)
-		printf("    and %" PRIu64 " more\n", s.left_out);
+	end_key(&s);
 	if (s.keys > KEYS_SHOWN)
 		printf("  and %" PRIu64 " more; --csv names them all\n",
 		    s.keys - KEYS_SHOWN);
