@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* get: has libcurl ask servers, by the rules of net/https.h. */
+/* get: has libcurl ask servers, by the rules of net/network.h. */
 #ifndef NETWORK_GET_H
 #define NETWORK_GET_H
 

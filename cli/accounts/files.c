@@ -15,7 +15,6 @@
 #include "accounts/way_in.h"
 #include "base/io.h"
 #include "host/fuse_mounts.h"
-#include "host/private_groups.h"
 #include "host/root_file.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
@@ -618,7 +617,7 @@ count_openers(void)
 					   3;
 }
 
-/* See private_groups_read. */
+/* See groups_find_private. */
 static uint8_t *
 find_private_groups(const struct audit_readers *a)
 {
@@ -629,7 +628,7 @@ find_private_groups(const struct audit_readers *a)
 		for (size_t k = 0; k < policy->n_patterns; k++)
 			if (policy->pattern[k].strictmodes ==
 			    KV_STRICTMODES_PRIVATE_GROUP)
-				return private_groups_read(a->root,
+				return groups_find_private(a->root,
 				    a->accounts);
 	}
 	return NULL;

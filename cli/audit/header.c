@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "sets/list_names.h"
 #include "base/json_text.h"
-#include "reading/walls.h"
+#include "reading/talk.h"
 #include "working/hash.h"
 
 #define OS_RELEASE_BYTES 16384

@@ -4,21 +4,26 @@
  * it replaces the file.
  */
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "config/copy.h"
-#include "config/doubts.h"
-#include "config/editor.h"
 #include "config/findings.h"
 #include "host/change.h"
+#include "host/program.h"
 #include "base/io.h"
+#include "sshd_config/block.h"
+
+#define WORDS_MAX 64
+#define BLANKS " \t\n"
 
 struct edit {
 	const char *path;
@@ -30,6 +35,236 @@ struct edit {
 	struct config_readers readers;
 	struct config_copy copy;
 };
+
+/* --- the editor --------------------------------------------------------- */
+
+/* Tried in this order if neither variable is set. */
+static const char *const fallbacks[] = { "sensible-editor", "editor", "vi" };
+
+/*
+ * Splits a command into words, in place. Quotes and backslashes protect blanks,
+ * as in a shell. Returns the number of words; -1 if a quote is not closed, or
+ * there are more than WORDS_MAX.
+ */
+static int
+split_command(char *in, const char *word[static WORDS_MAX])
+{
+	int n = 0;
+
+	for (;;) {
+		char quote = '\0', *out;
+
+		in += strspn(in, BLANKS);
+		if (*in == '\0')
+			return n;
+		if (n == WORDS_MAX)
+			return -1;
+		word[n++] = out = in;
+		for (; *in != '\0' &&
+		     (quote != '\0' || strchr(BLANKS, *in) == NULL);
+		     in++) {
+			if (quote == '\0' && (*in == '"' || *in == '\''))
+				quote = *in;
+			else if (quote != '\0' && *in == quote)
+				quote = '\0';
+			else if (*in == '\\' && quote != '\'' && in[1] != '\0')
+				*out++ = *++in;
+			else
+				*out++ = *in;
+		}
+		if (quote != '\0')
+			return -1;
+		if (*in != '\0')
+			in++;
+		*out = '\0';
+	}
+}
+
+static void
+ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Runs word, while ^C and ^\ end only the editor. As program_run. */
+static int
+run_on_terminal(const char *const *word, int *statusp)
+{
+	/* Unlike SIG_IGN, the editor does not inherit a handler. */
+	const struct sigaction ignore = { .sa_handler = ignore_signal };
+	static const int signals[] = { SIGINT, SIGQUIT };
+	struct program editor = { .argv = word, .env = environ };
+	struct sigaction was[2];
+	int error;
+
+	program_fds(&editor, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+	for (size_t i = 0; i < 2; i++) {
+		sigaction(signals[i], NULL, &was[i]);
+		if (was[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &ignore, NULL);
+	}
+	error = program_run(&editor, statusp);
+	for (size_t i = 0; i < 2; i++)
+		sigaction(signals[i], &was[i], NULL);
+	return error;
+}
+
+/*
+ * Runs $VISUAL, else $EDITOR, else sensible-editor, editor or vi, on the file
+ * at path, and waits for its end. The variables may have arguments, with quotes
+ * around blanks; no shell is used. False after a message unless the editor
+ * ended with status 0.
+ */
+static bool
+run_editor(const char *path)
+{
+	static const char *const variables[] = { "VISUAL", "EDITOR" };
+	const char *word[WORDS_MAX + 2], *variable = NULL, *value = NULL;
+	int n = 0, error = ENOENT, status = 0;
+	char *copy = NULL;
+	bool ok = false;
+
+	for (size_t i = 0; i < 2 && value == NULL; i++) {
+		variable = variables[i];
+		value = getenv(variable);
+		if (value != NULL && value[strspn(value, BLANKS)] == '\0')
+			value = NULL;
+	}
+	if (value != NULL && (copy = strdup(value)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	if (copy != NULL && (n = split_command(copy, word)) == -1) {
+		cli_error(
+		    "%s: %s: no command can be made of it: a quote is open, or "
+		    "it has too many words",
+		    variable, value);
+		free(copy);
+		return false;
+	}
+	fflush(stdout);
+	if (n > 0) {
+		word[n] = path;
+		word[n + 1] = NULL;
+		error = run_on_terminal(word, &status);
+	}
+	for (size_t i = 0; n == 0 && error == ENOENT &&
+	     i < sizeof(fallbacks) / sizeof(fallbacks[0]);
+	     i++) {
+		word[0] = fallbacks[i];
+		word[1] = path;
+		word[2] = NULL;
+		error = run_on_terminal(word, &status);
+	}
+	if (error != 0)
+		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
+			  "or EDITOR",
+		    word[0], strerror(error));
+	else if (WIFSIGNALED(status))
+		cli_error("%s: the editor was ended by signal %d", word[0],
+		    WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		cli_error("%s: the editor ended with status %d", word[0],
+		    WEXITSTATUS(status));
+	else
+		ok = true;
+	free(copy);
+	return ok;
+}
+
+/* --- doubts about a valid change ---------------------------------------- */
+
+static bool
+refuses_all(const struct config_findings *f)
+{
+	return config_findings_no_verdict(f) && f->on_error == KV_ACTION_DENY;
+}
+
+/* The lines between the marks of "keyveto sshd enable". */
+struct marked {
+	char *lines; /* NULL: the marks are not in pairs */
+	size_t len, blocks;
+	char why[256];
+};
+
+static bool
+same_patterns(const struct kv_config *a, const struct kv_config *b)
+{
+	if (a->n_patterns != b->n_patterns)
+		return false;
+	for (size_t i = 0; i < a->n_patterns; i++)
+		if (strcmp(a->pattern[i], b->pattern[i]) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * Returns 1 after a message if the lines between the marks changed. If the
+ * marks were broken before, the change cannot make it worse.
+ */
+static size_t
+doubt_marks(const struct config_subject *now, const struct marked *was,
+    const struct marked *is)
+{
+	if (was->lines == NULL)
+		return 0;
+	if (is->lines == NULL)
+		cli_error("%s:%s", now->name, is->why);
+	else if (is->blocks < was->blocks)
+		cli_error(
+		    "%s: the lines between keyveto's marks are gone; type "
+		    "\"keyveto sshd disable\" to remove them, together with "
+		    "those of sshd and PAM",
+		    now->name);
+	else if (is->blocks != was->blocks || is->len != was->len ||
+	    memcmp(is->lines, was->lines, is->len) != 0)
+		cli_error(
+		    "%s: lines between keyveto's marks were changed; \"keyveto "
+		    "sshd enable\", with or without --warn, writes them, and "
+		    "\"keyveto sshd disable\" removes all of them",
+		    now->name);
+	else
+		return 0;
+	return 1;
+}
+
+/*
+ * Compares what a login made of the text before with what it would make of the
+ * text now. Prints a message for each doubt, and returns their number. What was
+ * already so before is not a doubt.
+ */
+static size_t
+find_doubts(const struct config_subject *before,
+    const struct config_findings *was, const struct config_subject *now,
+    const struct config_findings *is)
+{
+	struct marked old, new;
+	size_t n = 0;
+
+	if (refuses_all(is) && !refuses_all(was)) {
+		cli_error("%s: each login by key would be refused", now->name);
+		n++;
+	}
+	old.lines = sshd_block_lines(before->text, before->len, &old.len,
+	    &old.blocks, old.why, sizeof(old.why));
+	new.lines = sshd_block_lines(now->text, now->len, &new.len, &new.blocks,
+	    new.why, sizeof(new.why));
+	n += doubt_marks(now, &old, &new);
+	if (old.lines != NULL && old.blocks > 0 &&
+	    !same_patterns(&was->config, &is->config)) {
+		cli_error(
+		    "%s: AuthorizedKeysFile differs from what sshd had when "
+		    "keyveto was enabled: keys in the former files would no "
+		    "longer be accepted",
+		    now->name);
+		n++;
+	}
+	free(old.lines);
+	free(new.lines);
+	return n;
+}
+
+/* --- questions ---------------------------------------------------------- */
 
 enum answer { EDIT_AGAIN, LEAVE, SAVE, KEEP_COPY };
 
@@ -87,7 +322,7 @@ ask_what_now(bool may_save)
 
 /*
  * Asks (host/change) whether the text may take effect. Without a verdict on any
- * key there is nothing to ask: config_doubts says so.
+ * key there is nothing to ask: find_doubts says so.
  */
 static bool
 may_take_effect(const struct edit *e, const struct config_text *t,
@@ -105,7 +340,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 	struct change_effect effect;
 	bool may;
 
-	if (config_findings_no_verdict(is) && is->on_error == KV_ACTION_DENY)
+	if (refuses_all(is))
 		return true;
 	c.fd = memfd_create("keyveto.conf", MFD_CLOEXEC);
 	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
@@ -145,7 +380,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 	else if (is.mistakes > 0)
 		answer = e->terminal ? ask_what_now(false) : LEAVE;
 	else {
-		doubts = config_doubts(&before, &was, &now, &is);
+		doubts = find_doubts(&before, &was, &now, &is);
 		doubts += !may_take_effect(e, t, &is);
 		if (doubts == 0 || e->yes)
 			answer = SAVE;
@@ -211,7 +446,7 @@ edit_copy(const struct edit *e)
 	int status = CLI_UNCHECKED;
 
 	do {
-		ended_well = editor_run(e->copy.path);
+		ended_well = run_editor(e->copy.path);
 		same = config_copy_read(&e->copy, &t) &&
 		    config_text_is_same(&t, &e->base);
 		if (t.text == NULL) {

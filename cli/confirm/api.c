@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 #include "confirm/api.h"
 
+#include <sys/mman.h>
+
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "command.h"
-#include "confirm/verify.h"
 #include "net/fetch.h"
 #include "proof/jws.h"
+#include "working/working.h"
 
 #define NANO 1000000000
 /* So many failures in a row, and the server is left alone. */
@@ -65,6 +69,7 @@ api_open(struct api *a, const char *url, const struct https_limits *limits,
 
 	*a = (struct api){
 		.limits = *limits,
+		.body = -1,
 		.interval = (int64_t)(NANO / rate),
 	};
 	if (!check_url(url) || !fetch_place_parse(url, "", &place)) {
@@ -77,16 +82,20 @@ api_open(struct api *a, const char *url, const struct https_limits *limits,
 		a->url[len - 1] = '\0';
 	for (len = strlen(a->shown); len > 0 && a->shown[len - 1] == '/'; len--)
 		a->shown[len - 1] = '\0';
-	return ask_open(&a->ask, &a->limits, "application/json", JWS_MAX_BYTES);
+	a->body = memfd_create("answer", MFD_CLOEXEC);
+	if (a->body == -1)
+		cli_error("%s", strerror(errno));
+	return a->body != -1;
 }
 
 void
 api_close(struct api *a)
 {
-	ask_close(&a->ask);
+	if (a->body != -1)
+		close(a->body);
 	free(a->url);
 	free(a->shown);
-	a->url = a->shown = NULL;
+	*a = (struct api){ .body = -1 };
 }
 
 /* --- time --------------------------------------------------------------- */
@@ -139,6 +148,66 @@ no_answer(struct api *a, const char *fmt, ...)
 	return API_NO_ANSWER;
 }
 
+static void
+on_head(const struct network_head *head, void *arg)
+{
+	struct api *a = arg;
+
+	a->status = head->status;
+	a->retry_after = head->retry_after;
+	memcpy(a->type, head->type, sizeof(a->type));
+}
+
+static bool
+on_arrived(size_t len, void *arg)
+{
+	struct api *a = arg;
+
+	a->len += len;
+	return a->len <= JWS_MAX_BYTES;
+}
+
+/*
+ * Asks for url. A redirect is an answer, and is not followed: no other server is
+ * told what was asked. False with a->why if there is no whole answer of that
+ * length, whatever its status.
+ */
+static bool
+get(struct api *a, const char *url)
+{
+	static const char *const header[] = { "Accept: application/json" };
+	const struct network_request r = {
+		.url = url,
+		.limits = &a->limits,
+		.header = header,
+		.n_headers = 1,
+		.keep = true,
+		.head = on_head,
+		.arrived = on_arrived,
+		.into = a->body,
+		.arg = a,
+	};
+	char why[NETWORK_WHY_BYTES];
+	enum network_cause cause;
+
+	a->status = 0;
+	a->retry_after = a->len = 0;
+	a->type[0] = '\0';
+	if (ftruncate(a->body, 0) == -1 || lseek(a->body, 0, SEEK_SET) == -1)
+		no_answer(a, "%s", strerror(errno));
+	else if ((cause = network_get(&r, why)) == NETWORK_DONE)
+		return true;
+	else if (cause == NETWORK_TOO_LONG ||
+	    (cause == NETWORK_STOPPED && why[0] == '\0'))
+		no_answer(a, "the answer is longer than %d bytes",
+		    JWS_MAX_BYTES);
+	else
+		/* The hint of that cause is about redirects. */
+		no_answer(a, "%s%s", why,
+		    cause == NETWORK_NOT_HTTPS ? "" : network_hint(cause));
+	return false;
+}
+
 /* application/json, or another type that is JSON. */
 static bool
 is_json(const char *type)
@@ -162,23 +231,60 @@ is_json(const char *type)
 static bool
 is_from_api(const struct api *a)
 {
-	return is_json(a->ask.type) ||
-	    (a->ask.status == 404 && a->ask.len == 0 && a->ask.type[0] == '\0');
+	return is_json(a->type) ||
+	    (a->status == 404 && a->len == 0 && a->type[0] == '\0');
 }
 
 static enum api_verdict
 refuse_page(struct api *a)
 {
-	const bool json = is_json(a->ask.type);
+	const bool json = is_json(a->type);
 
 	return no_answer(a,
 	    "HTTP status %ld, but the answer is %s%s and not application/json: "
 	    "this is not the API, or something stands in front of it",
-	    a->ask.status,
-	    json		       ? "a page of HTML or XML" :
-		a->ask.type[0] != '\0' ? "of type " :
-					 "of no type",
-	    json ? "" : a->ask.type);
+	    a->status,
+	    json		   ? "a page of HTML or XML" :
+		a->type[0] != '\0' ? "of type " :
+				     "of no type",
+	    json ? "" : a->type);
+}
+
+struct verifying {
+	struct answer *answer;
+	bool done;
+};
+
+static bool
+receive_answer(struct kv_bytes b, void *arg)
+{
+	struct verifying *v = arg;
+	const bool first = !v->done;
+
+	v->done = true;
+	return first && answer_receive(b, v->answer);
+}
+
+void
+api_verify(int fd, struct kv_span spki, struct answer *answer)
+{
+	struct verifying v = { .answer = answer };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_answer,
+		.arg = &v,
+		.done = &v.done,
+	};
+	char why[WALL_WHY_BYTES];
+
+	*answer = (struct answer){ .kind = ANSWER_UNREAD };
+	working_task_begin(&t, "proof");
+	record_add_bytes(&t.args, spki.p, spki.len);
+	if (working_do(&t, why))
+		return;
+	answer->kind = ANSWER_UNREAD;
+	snprintf(answer->why, sizeof(answer->why), "%.200s", why);
 }
 
 /* Reads the body of the API's answer. spki is empty if it is no proof. */
@@ -187,7 +293,7 @@ read_body(struct api *a, struct kv_span spki)
 {
 	struct answer answer;
 
-	verify_answer(a->ask.body, spki, &answer);
+	api_verify(a->body, spki, &answer);
 	switch (answer.kind) {
 	case ANSWER_PROOF:
 		return API_CONFIRMED;
@@ -208,13 +314,12 @@ static enum api_verdict
 read_answer(struct api *a, struct kv_span spki)
 {
 	const struct kv_span nothing = { NULL, 0 };
-	const long status = a->ask.status;
+	const long status = a->status;
 
 	if ((status == 200 || status == 404) && !is_from_api(a))
 		return refuse_page(a);
 	if (status == 404)
-		return a->ask.len == 0 ? API_NOT_CONFIRMED :
-					 read_body(a, nothing);
+		return a->len == 0 ? API_NOT_CONFIRMED : read_body(a, nothing);
 	if (status == 200)
 		return read_body(a, spki);
 	if (status >= 300 && status < 400)
@@ -236,10 +341,8 @@ read_answer(struct api *a, struct kv_span spki)
 static bool
 must_wait(const struct api *a, uint64_t *secondsp)
 {
-	const struct ask *q = &a->ask;
-
-	*secondsp = q->retry_after > 0 ? q->retry_after : WAIT_DEFAULT;
-	return q->status == 429 || (q->status == 503 && q->retry_after > 0);
+	*secondsp = a->retry_after > 0 ? a->retry_after : WAIT_DEFAULT;
+	return a->status == 429 || (a->status == 503 && a->retry_after > 0);
 }
 
 /* Waits for that time. False with a->why if the questions end here. */
@@ -253,11 +356,11 @@ wait_as_asked(struct api *a, uint64_t seconds)
 		no_answer(a,
 		    "HTTP status %ld: it wants no question for %" PRIu64
 		    " seconds; type the same command again after that",
-		    a->ask.status, seconds);
+		    a->status, seconds);
 		return false;
 	}
 	cli_error("%s: HTTP status %ld: waiting for %" PRIu64 " %s, as it asks",
-	    a->shown, a->ask.status, seconds,
+	    a->shown, a->status, seconds,
 	    cli_plural(seconds, "second", "seconds"));
 	clock_gettime(CLOCK_MONOTONIC, &then);
 	then.tv_sec += (time_t)seconds;
@@ -275,8 +378,8 @@ ask_until_answered(struct api *a, const char *url, struct kv_span spki)
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		if (!wait_for_turn(a))
 			return no_answer(a, "interrupted");
-		if (!ask_get(&a->ask, url))
-			return no_answer(a, "%s", a->ask.why);
+		if (!get(a, url))
+			return API_NO_ANSWER;
 		if (!must_wait(a, &seconds))
 			return read_answer(a, spki);
 		if (tries + 1 < TRIES_MAX && !wait_as_asked(a, seconds))
@@ -286,7 +389,7 @@ ask_until_answered(struct api *a, const char *url, struct kv_span spki)
 	return no_answer(a,
 	    "HTTP status %ld, %d times in a row; try again later, or with a "
 	    "lower --rate",
-	    a->ask.status, TRIES_MAX);
+	    a->status, TRIES_MAX);
 }
 
 enum api_verdict

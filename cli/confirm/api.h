@@ -15,10 +15,8 @@
 
 #include <time.h>
 
-#include "net/ask.h"
+#include "net/network.h"
 #include "proof/answer.h"
-
-#define API_WHY_BYTES 1024
 
 /* The zero value says nothing about the key. */
 enum api_verdict {
@@ -35,10 +33,15 @@ struct api {
 	 * answer several times in a row.
 	 */
 	bool given_up;
-	char why[API_WHY_BYTES]; /* why there is no answer */
+	char why[1024]; /* why there is no answer */
+	/* The last answer. */
+	long status;
+	char type[HTTP_VALUE_BYTES]; /* Content-Type, "" without one */
+	uint64_t retry_after; /* seconds, of Retry-After; 0 without one */
+	int body;	      /* a file in memory, for others to read */
+	size_t len;
 	/* Internal. */
 	struct https_limits limits;
-	struct ask ask;
 	int64_t interval; /* between questions, in nanoseconds */
 	struct timespec last;
 	unsigned int failures; /* in a row */
@@ -46,19 +49,26 @@ struct api {
 
 /*
  * Asks at most rate questions a second. url must be of HTTPS, with neither query
- * nor fragment. False after a message. Always call api_close.
+ * nor fragment. False after a message. Always call api_close: a
+ * struct that was never opened is all zeroes but for body, which is -1.
  */
 bool api_open(struct api *a, const char *url, const struct https_limits *limits,
     uint64_t rate);
 
 /*
  * Asks about the key with this SPKI and id. If the server says 429, or 503 with
- * Retry-After, waits and asks again; prints that. Of a confirmed key a->ask has
- * the proof, verified, until the next call. Sets a->why for API_NO_ANSWER.
+ * Retry-After, waits and asks again; prints that. Of a confirmed key a->body
+ * has the proof, verified, until the next call. Sets a->why for API_NO_ANSWER.
  */
 enum api_verdict api_ask(struct api *a, const char *id, struct kv_span spki);
 
 void api_close(struct api *a);
+
+/*
+ * Has keyveto-worker read the file from its start: whether it is a proof by the
+ * key with this SPKI. Without an SPKI, whether it is a page of HTML or XML.
+ */
+void api_verify(int fd, struct kv_span spki, struct answer *answer);
 
 /* "confirmed", "not confirmed", "no answer" */
 const char *api_verdict_name(enum api_verdict verdict);

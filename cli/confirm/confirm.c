@@ -241,7 +241,7 @@ ask_about(struct confirm *c, struct hit *hit)
 	}
 	if (hit->verdict == API_NOT_CONFIRMED)
 		c->failed |= !keep_absent(&c->keep, hit, c->api.shown, c->now);
-	else if (keep_proof(&c->keep, hit, c->api.ask.body, c->api.ask.len))
+	else if (keep_proof(&c->keep, hit, c->api.body, c->api.len))
 		hit->has_proof = c->keep.folder != NULL;
 	else
 		c->failed = true;
@@ -523,6 +523,7 @@ run(const struct options *o, const struct update_conf *conf, char **words)
 {
 	struct confirm c = { .o = o,
 		.hold = conf->source[0].hold,
+		.api.body = -1,
 		.keep.absent_fd = -1,
 		.now = (int64_t)time(NULL) };
 	int status = CLI_UNCHECKED;

@@ -14,7 +14,6 @@
 
 #include "command.h"
 #include "base/io.h"
-#include "confirm/verify.h"
 #include "host/replace.h"
 #include "sets/list_names.h"
 
@@ -169,7 +168,7 @@ keep_has_proof(const struct keep *k, const struct hit *hit)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd != -1 && spki.len > 0 && fstat(fd, &st) == 0 &&
 	    S_ISREG(st.st_mode))
-		verify_answer(fd, spki, &answer);
+		api_verify(fd, spki, &answer);
 	if (answer.kind == ANSWER_UNREAD)
 		cli_error("%s: cannot be read: %s", path, answer.why);
 	if (fd != -1)

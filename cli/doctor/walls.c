@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "host/program.h"
-#include "reading/walls.h"
+#include "reading/talk.h"
 #include "sshd_config/runnable.h"
 #include "sshd_config/guard_command.h"
 

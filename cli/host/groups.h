@@ -83,4 +83,13 @@ const char *groups_name(const struct groups *g, gid_t gid);
 
 void groups_free(struct groups *g);
 
+/*
+ * Which accounts are alone in their group, for StrictModes (kv_userfile). lib
+ * asks libc, which reads all accounts for each file that a group may write.
+ * Reads the groups, and all accounts, of this machine or below root. Returns an
+ * enum kv_private_group for each of these accounts and its gid. The caller
+ * frees it. NULL if nothing is known.
+ */
+uint8_t *groups_find_private(const char *root, const struct accounts *accounts);
+
 #endif

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "net/network.h"
 
 #define REDIRECTS_MAX 5
 #define HEADERS_MAX 4
@@ -132,7 +131,7 @@ fail_by_cause(const struct transfer *t, enum network_cause cause,
 	if (t->f->quiet)
 		return FETCH_FAILED;
 	progress_clear(t->f->progress);
-	cli_error("%s: %s%s", t->f->place->shown, why, https_hint(cause));
+	cli_error("%s: %s%s", t->f->place->shown, why, network_hint(cause));
 	return FETCH_FAILED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * net/fetch: fetches a file by the rules of net/https, or copies one of this
+ * net/fetch: fetches a file by the rules of net/network, or copies one of this
  * machine, piece by piece. The size is not limited: that is left to the
  * callbacks.
  */
@@ -15,7 +15,7 @@
 
 #include "base/progress.h"
 #include "net/http_header.h"
-#include "net/https.h"
+#include "net/network.h"
 
 /* Where a file is. The strings belong to the struct. */
 struct fetch_place {

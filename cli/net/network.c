@@ -496,6 +496,32 @@ network_get(const struct network_request *r, char why[static NETWORK_WHY_BYTES])
 	return w.cause;
 }
 
+const char *
+network_hint(enum network_cause cause)
+{
+	switch (cause) {
+	case NETWORK_STOPPED:
+	case NETWORK_BROKEN:
+	case NETWORK_UNABLE:
+		return "";
+	case NETWORK_UNREACHABLE:
+		return "; check the network, URL and Proxy";
+	case NETWORK_UNPROVEN:
+		return "; the server is not who it claims to be, or CAFile "
+		       "lacks its CA";
+	case NETWORK_NOT_HTTPS:
+		return "; it redirects to another protocol than https: name "
+		       "the https URL that it leads to, if there is one";
+	case NETWORK_REDIRECTS:
+		return "; correct URL";
+	case NETWORK_DONE:
+	case NETWORK_TOO_LONG:
+	case NETWORK_TRANSFER:
+		break;
+	}
+	return "; try again later";
+}
+
 /* --- places ------------------------------------------------------------- */
 
 /* Copies a string without controls, to be freed. NULL for any other. */

@@ -12,7 +12,6 @@
 
 #include "base/record.h"
 #include "net/http_header.h"
-#include "net/https.h"
 #include "wall/wall.h"
 #include "wire/network.h"
 
@@ -36,6 +35,20 @@ bool network_send(const struct wall_process *program, struct record_out *o,
 bool network_receive_hello(struct kv_bytes b, bool quiet);
 
 /* --- requests, all of one program --------------------------------------- */
+
+/*
+ * The rules of every connection that keyveto makes over HTTPS, which
+ * keyveto-network keeps: only HTTPS is spoken, also after a redirect, by TLS 1.2
+ * or later, and the server's certificate must be valid. The total time and the
+ * server's silence are limited.
+ */
+struct https_limits {
+	const char *ca_file;	/* NULL: the system's */
+	const char *proxy;	/* NULL: as the environment says; "": none */
+	uint64_t timeout;	/* seconds in all */
+	uint64_t stall_timeout; /* seconds in a row below 1000 bytes/s */
+	bool (*stopped)(void);	/* called about once a second; true: stop */
+};
 
 /* What is used of a server's answer. A header that it lacks is "". */
 struct network_head {
@@ -75,6 +88,9 @@ struct network_request {
  */
 enum network_cause network_get(const struct network_request *r,
     char why[static NETWORK_WHY_BYTES]);
+
+/* What to do about it: "; try again later". */
+const char *network_hint(enum network_cause cause);
 
 /* A URL as libcurl reads it. The strings are the caller's, to be freed. */
 struct network_place {

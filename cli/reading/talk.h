@@ -85,4 +85,10 @@ bool talk_wait_until(struct talk *t, const bool *done, int64_t deadline);
  */
 bool talk_end(struct talk *t);
 
+/*
+ * Starts the reader, which reads nothing, and sets *wallsp to the walls (enum
+ * wall) that stand around it on this system. False with a sentence.
+ */
+bool reading_find_walls(unsigned int *wallsp, char why[static WALL_WHY_BYTES]);
+
 #endif

@@ -16,7 +16,6 @@
 #include "sets/filter_facts.h"
 #include "keys/input.h"
 #include "sets/list_names.h"
-#include "why/leaks.h"
 #include "weak/weak.h"
 #include "working/weak.h"
 #include "published/lookup.h"
@@ -45,6 +44,106 @@ struct place {
 	const char *repository; /* "OWNER/NAME BRANCH/FOLDER", or "" */
 	size_t n;
 };
+
+/* A text for a name. The last one of a list has no name. */
+struct named_text {
+	const char *name, *text;
+};
+
+/* The sources of badkeys' list: how the private halves became known. */
+static const struct named_text leaks[] = {
+	{ "debianssl",
+	    "it was made by the OpenSSL of Debian from 2006 to 2008, which "
+	    "could make only 32,767 keys of each type and size "
+	    "(CVE-2008-0166)" },
+	{ "keypair",
+	    "it was made by the JavaScript library keypair, which made the "
+	    "same keys again (CVE-2021-41117)" },
+	{ "ransomware", "its private half was published with ransomware" },
+	{ "documentation", "its private half stands in documentation" },
+	{ "firmware", "its private half is part of the firmware of devices" },
+	{ "firmwares", "its private half is part of the firmware of devices" },
+	{ "localhostcert",
+	    "its private half came with software that brings a certificate "
+	    "for localhost" },
+	{ "localroot",
+	    "its private half came with software that installs a root "
+	    "certificate" },
+	{ "misc", "its private half was published" },
+	{ "softwaretests",
+	    "its private half is part of the tests of software" },
+	{ "testvectors", "its private half is a published test vector" },
+	{ "rfc", "its private half stands in an RFC" },
+	{ "web", "its private half was found on a web server" },
+	{ "git", "its private half was found in a public git repository" },
+	{ "forti",
+	    "its private half was in the configurations of Fortinet devices "
+	    "that were leaked" },
+	{ "pkg", "its private half is part of a software package" },
+	{ "new", "its private half was found lately" },
+	{ NULL, NULL },
+};
+
+/*
+ * The sources of the built-in list, as kv_nosecret.h and weak_class_name name
+ * them: what such keys are, and why they need no secret, in lines.
+ */
+static const struct named_text built_in[] = {
+	{ "rsa-exponent",
+	    "Its exponent is 0, 1 or even, and no program that makes keys "
+	    "chooses such a one.\nWith an exponent of 1 the padded hash is the "
+	    "signature, so anybody has it." },
+	{ "rsa-factor",
+	    "A small prime divides its modulus, so some divisions tell the "
+	    "other factor.\nIf that is a prime, anybody computes the private "
+	    "half from the public one." },
+	{ "ed25519-order",
+	    "Its point has an order of 8 or less: multiplied by any number, it "
+	    "is one of eight\npoints at most. So anybody finds a signature "
+	    "that fits, after some tries." },
+	{ "ecdsa-generator",
+	    "Its point is the generator of the curve, or the generator times a "
+	    "number of up to\n8, or the negative of that. The number is the "
+	    "private half, so everybody has it." },
+	{ "dsa-group",
+	    "Its y or its g is 0, 1 or p - 1, and powers of these have only "
+	    "these values.\nSo anybody finds a signature that fits, after some "
+	    "tries." },
+	{ "rsa-prime",
+	    "Its modulus is a prime, not the product of two.\nThe private "
+	    "exponent follows from the modulus alone, so anybody computes "
+	    "it." },
+	{ "rsa-square",
+	    "Its modulus is a power of one number, such as a prime times "
+	    "itself.\nA root tells the number, so anybody computes the "
+	    "private half." },
+	{ "rsa-fermat",
+	    "Its two primes are close to each other, or nearly in a ratio of "
+	    "small numbers.\nThe square root of the modulus then leads to "
+	    "them in some steps (CVE-2022-26320 was\nsuch a generator)." },
+	{ "rsa-roca",
+	    "It was made by a chip or a library of Infineon that chooses "
+	    "primes of one form\n(CVE-2017-15361, ROCA). Such a modulus can "
+	    "be factored, at a cost that depends on\nits size." },
+	{ "rsa-small-d",
+	    "Its private exponent is so small that it follows from the "
+	    "public key.\nWiener's method computes it at once." },
+	{ "rsa-shared-prime",
+	    "Another public key has one of its primes, as two devices with "
+	    "the same random\nnumbers make them. The greatest common divisor "
+	    "of the two moduli tells that prime,\nand so both private "
+	    "halves." },
+	{ NULL, NULL },
+};
+
+/* The text for a name; NULL for a name that is not known here. */
+static const char *
+find_text(const struct named_text *t, const char *name)
+{
+	while (t->name != NULL && strcmp(t->name, name) != 0)
+		t++;
+	return t->text;
+}
 
 static void
 print_line(const char *label, const char *text)
@@ -163,11 +262,12 @@ explain_list(struct asking *a, const struct kv_list *l, uint8_t id,
 {
 	char name[KV_SOURCE_NAME_BYTES], words[WORDS_BYTES];
 	char date[DATE_BYTES] = "";
-	const char *leak;
+	const char *leak, *sentences;
 	int64_t when;
 
 	kv_sources_read(l->sources, id, name, words, sizeof(words));
-	leak = leak_of_source(name);
+	leak = find_text(leaks, name);
+	sentences = find_text(built_in, name);
 	if (list_names_read_date(l->sources, &when) && when >= 0)
 		(void)filter_facts_format_time((uint64_t)when, date,
 		    sizeof(date));
@@ -177,8 +277,8 @@ explain_list(struct asking *a, const struct kv_list *l, uint8_t id,
 	print_line("source", name);
 	if (leak != NULL)
 		print_line("leak", leak);
-	if (leak_of_built_in(name) != NULL)
-		puts(leak_of_built_in(name));
+	if (sentences != NULL)
+		puts(sentences);
 	print_places(a, l, key, words);
 }
 
@@ -227,7 +327,7 @@ is_composite(const struct input_key *key)
 static void
 explain_built_in(const struct input_key *key, const struct kv_decision *d)
 {
-	const char *sentences = leak_of_built_in(d->source);
+	const char *sentences = find_text(built_in, d->source);
 
 	if (is_composite(key))
 		puts("Its Ed25519 half needs no secret. Only its ML-DSA half "
@@ -251,7 +351,7 @@ explain_weak(const struct input_key *key, enum weak_class class)
 	puts("Anybody computes its private half from the public one.");
 	print_line("exact list", kv_built_in.path);
 	print_line("source", weak_class_name(class));
-	puts(leak_of_built_in(weak_class_name(class)));
+	puts(find_text(built_in, weak_class_name(class)));
 	puts("No list has this key, and a login does not test for it, so a "
 	     "login with it is let in.\nkeyveto audit --deny-weak puts such "
 	     "keys into a list, so that the next one is refused.\nMake a new "
