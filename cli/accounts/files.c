@@ -281,11 +281,7 @@ make_steps(struct run *run)
 		if (s->tag == OPENER_FILE)
 			break;
 		if (s->tag == OPENER_PROBLEM)
-			report_problem(run->r,
-			    &(struct input_problem){
-				.path = s->path,
-				.reason = s->reason,
-			    });
+			report_problem_at(run->r, s->path, 0, s->reason);
 		else if (s->tag == OPENER_NOTE && !run->r->quiet)
 			cli_error("note: %s: sshd does not use this file; its "
 				  "keys are audited all the same",
@@ -325,12 +321,7 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	else if (tag == READING_LINE_UNKNOWN)
 		report_unknown_type(run, s, &line);
 	else
-		report_problem(run->r,
-		    &(struct input_problem){
-			.path = s->path,
-			.line = line.number,
-			.reason = line.reason,
-		    });
+		report_problem_at(run->r, s->path, line.number, line.reason);
 	return true;
 }
 
@@ -400,11 +391,7 @@ abandon_account(struct run *run, const char *reason)
 {
 	const size_t account = run->head->account;
 
-	report_problem(run->r,
-	    &(struct input_problem){
-		.path = run->found.account->name,
-		.reason = reason,
-	    });
+	report_problem_at(run->r, run->found.account->name, 0, reason);
 	run->r->files++;
 	while (run->head != NULL && run->head->account == account) {
 		if (run->head->tag == OPENER_END)
@@ -418,11 +405,7 @@ abandon_account(struct run *run, const char *reason)
 static void
 report_reader(struct run *run, const char *why)
 {
-	report_problem(run->r,
-	    &(struct input_problem){
-		.path = "the files of accounts",
-		.reason = why,
-	    });
+	report_problem_at(run->r, "the files of accounts", 0, why);
 }
 
 /*
@@ -786,7 +769,6 @@ static void
 audit_user_ca(struct report *r, const char *path, const char *root,
     bool absent_is_problem)
 {
-	struct input_problem problem = { .path = path };
 	struct input_sink sink = audit_sink(r);
 	int fd;
 
@@ -795,8 +777,7 @@ audit_user_ca(struct report *r, const char *path, const char *root,
 		reading_keys_fd(fd, path, &sink);
 		close(fd);
 	} else if (errno != ENOENT || absent_is_problem) {
-		problem.reason = strerror(errno);
-		report_problem(r, &problem);
+		report_problem_at(r, path, 0, strerror(errno));
 	}
 }
 

@@ -70,7 +70,6 @@ audit_host_key(struct report *r, const char *path)
 		.arg = &h,
 		.plain = true,
 	};
-	struct input_problem p = { .path = path };
 	char *public_half = NULL;
 
 	if (asprintf(&public_half, "%s.pub", path) == -1)
@@ -80,11 +79,8 @@ audit_host_key(struct report *r, const char *path)
 	if (h.keys == 0 && public_half != NULL &&
 	    access(public_half, F_OK) == 0)
 		reading_keys(public_half, &sink);
-	if (h.keys == 0 && h.problem != NULL) {
-		p.line = h.line;
-		p.reason = h.problem;
-		report_problem(r, &p);
-	}
+	if (h.keys == 0 && h.problem != NULL)
+		report_problem_at(r, path, h.line, h.problem);
 	free(h.problem);
 	free(public_half);
 }

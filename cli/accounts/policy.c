@@ -35,14 +35,6 @@ struct finder {
 	struct groups groups;
 };
 
-static void
-report_reason(struct report *r, const char *place, const char *reason)
-{
-	const struct input_problem p = { .path = place, .reason = reason };
-
-	report_problem(r, &p);
-}
-
 /* Adds the ways to a pattern that is there, or a pattern. False with errno. */
 static bool
 add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
@@ -123,9 +115,9 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
 		if (fd != -1)
 			err = kv_config_read(fd, path, &own, why);
 		if (err == KV_ERR_SYSTEM)
-			report_reason(r, path, strerror(errno));
+			report_problem_at(r, path, 0, strerror(errno));
 		else if (err != KV_OK)
-			report_reason(r, GUARD_NAME, why);
+			report_problem_at(r, GUARD_NAME, 0, why);
 		if (fd != -1)
 			close(fd);
 	}
@@ -134,7 +126,7 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
 	    r->judge->config.strictmodes;
 	like.wildcards = config->wildcards;
 	if (!guard_files_read(args, &files))
-		report_reason(r, GUARD_NAME, strerror(errno));
+		report_problem_at(r, GUARD_NAME, 0, strerror(errno));
 	if (files.n > 0)
 		like.wildcards = KV_WILDCARDS_NO;
 	if (files.strictmodes != NULL)
@@ -248,7 +240,7 @@ add_pairs(struct finder *f, struct audit_policy *policy, const struct origin *o)
 	}
 	if (o->files.too_many || o->command.too_many || o->user_ca.too_many ||
 	    n_files * n_commands >= AUDIT_WAYS_MAX)
-		report_reason(f->r, f->sshd->path,
+		report_problem_at(f->r, f->sshd->path, 0,
 		    "too many Match blocks that look at where a client "
 		    "connects from set where keys come from");
 	for (size_t i = 0; ok && i < n_files; i++) {
@@ -438,7 +430,7 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 				    &q[asked++ % ring]);
 		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
 		if (s == NULL)
-			report_reason(f->r, f->accounts->v[i].name, why);
+			report_problem_at(f->r, f->accounts->v[i].name, 0, why);
 		if (f->global != NULL &&
 		    !origin_find(&o, &f->overview->tree, &f->groups,
 			f->accounts, i)) {
@@ -472,7 +464,7 @@ prepare_origins(struct finder *f)
 		    "shows all else as it holds for 127.0.0.1");
 	sshd_ask(f->sshd, NULL, &q);
 	if ((f->global = sshd_answer(&q, why, sizeof(why))) == NULL)
-		report_reason(f->r, f->sshd->path, why);
+		report_problem_at(f->r, f->sshd->path, 0, why);
 	groups_read(&f->groups, "", f->accounts, true);
 }
 
@@ -492,9 +484,9 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 	sshd_overview(&named, &overview);
 	f->overview = &overview;
 	if (*overview.unread != '\0')
-		report_reason(f->r, f->sshd->path, overview.unread);
+		report_problem_at(f->r, f->sshd->path, 0, overview.unread);
 	if (overview.odd_pattern)
-		report_reason(f->r, f->sshd->path,
+		report_problem_at(f->r, f->sshd->path, 0,
 		    "AuthorizedKeysFile names a file with a blank, quote, "
 		    "backslash or #, which sshd -T does not show as one: run "
 		    "keyveto check on it");
@@ -544,7 +536,7 @@ join_policies(struct finder *f, const struct audit_policy *a,
 		if (f->p->v[i]->joined[0] == a && f->p->v[i]->joined[1] == b)
 			return f->p->v[i];
 	if (a->n_ways + b->n_ways > AUDIT_WAYS_MAX) {
-		report_reason(f->r, f->sshd->path,
+		report_problem_at(f->r, f->sshd->path, 0,
 		    "too many Match blocks that look at where a client "
 		    "connects from, and too many sshd");
 		return a;
@@ -572,7 +564,7 @@ add_sshd(struct finder *f, const struct sshd_running_one *one)
 
 	sshd_ask(&one->sshd, "root", &q);
 	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
-		report_reason(f->r, one->place, why);
+		report_problem_at(f->r, one->place, 0, why);
 		return true;
 	}
 	other.sshd = &one->sshd;
@@ -596,7 +588,7 @@ add_sshd(struct finder *f, const struct sshd_running_one *one)
 static void
 report_unseen(void *report, const char *place, const char *why)
 {
-	report_reason(report, place, why);
+	report_problem_at(report, place, 0, why);
 }
 
 /* Adds the policies by each other sshd that runs. False if out of memory. */
@@ -632,7 +624,7 @@ find_by_usual(struct finder *f)
 	sshd_ask(f->sshd, "root", &q);
 	if ((s = sshd_answer(&q, why, sizeof(why))) != NULL)
 		return find_by_sshd(f, s);
-	report_reason(f->r, f->sshd->path, why);
+	report_problem_at(f->r, f->sshd->path, 0, why);
 	cli_error("the accounts' files are taken from keyveto.conf "
 		  "until 'sshd -T' works here");
 	return set_policy_of_all(f, NULL);

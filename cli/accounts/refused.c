@@ -194,8 +194,7 @@ print_names(const struct audit_refused *h, bool refused, bool locked_out,
 		if (!any)
 			fputs(what, stdout);
 		any = true;
-		putchar(' ');
-		cli_print_safe(stdout, name, strlen(name));
+		cli_printf(stdout, " %s", name);
 	}
 	if (any)
 		putchar('\n');
@@ -211,11 +210,9 @@ audit_refused_print(const struct audit_refused *h)
 	    "refused with a listed key, let in with another:");
 	print_names(h, true, true,
 	    "locked out, with no other key that is sure to let them in:");
-	if (h->unknown == NULL)
-		return;
-	fputs("whose keys could not all be judged:", stdout);
-	cli_print_safe(stdout, h->unknown, strlen(h->unknown));
-	putchar('\n');
+	if (h->unknown != NULL)
+		cli_printf(stdout, "whose keys could not all be judged:%s\n",
+		    h->unknown);
 }
 
 void

@@ -49,7 +49,7 @@ shown_columns(const char *s)
 static void
 print_name(const char *name, size_t columns)
 {
-	cli_print_safe(stdout, name, strlen(name));
+	cli_printf(stdout, "%s", name);
 	for (size_t n = shown_columns(name); n < columns; n++)
 		putchar(' ');
 }

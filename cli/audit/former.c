@@ -2,11 +2,11 @@
 #include "audit/former.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "host/files.h"
 #include "kv_lines.h"
 
 /* "" for a member that is missing, or no text, or has a NUL. */
@@ -69,18 +69,6 @@ read_line(struct logins *l, struct kv_span line)
 }
 
 static void
-report_line(struct report *r, const char *path, uint64_t number,
-    const char *why)
-{
-	report_problem(r,
-	    &(struct input_problem){
-		.path = path,
-		.line = number,
-		.reason = why,
-	    });
-}
-
-static void
 read_lines(struct logins *l, struct report *r, int fd, const char *path)
 {
 	static uint8_t buf[FORMER_LINE_BYTES];
@@ -102,9 +90,9 @@ read_lines(struct logins *l, struct report *r, int fd, const char *path)
 			wrong = read_line(l, line);
 		if (wrong == NULL)
 			continue;
-		report_line(r, path, lines.number, wrong);
+		report_problem_at(r, path, lines.number, wrong);
 		if (++problems == FORMER_PROBLEMS_MAX)
-			report_line(r, path, 0,
+			report_problem_at(r, path, 0,
 			    "too many problems; the rest was not read");
 	}
 }
@@ -112,15 +100,12 @@ read_lines(struct logins *l, struct report *r, int fd, const char *path)
 void
 former_read(struct logins *l, struct report *r, const char *path)
 {
-	const bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO :
-			    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	const int fd = files_open(path, 0);
 
 	if (fd == -1) {
-		report_line(r, path, 0, strerror(errno));
+		report_problem_at(r, path, 0, strerror(errno));
 		return;
 	}
 	read_lines(l, r, fd, path);
-	if (!standard)
-		close(fd);
+	close(fd);
 }

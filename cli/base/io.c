@@ -102,13 +102,19 @@ io_copy(int from, off_t at, size_t len, int to)
 }
 
 bool
+io_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool
 io_is_named(int fd, int dir, const char *name)
 {
 	struct stat its, named;
 
 	return fstat(fd, &its) == 0 &&
 	    fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    its.st_dev == named.st_dev && its.st_ino == named.st_ino;
+	    io_is_same(&its, &named);
 }
 
 static bool

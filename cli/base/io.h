@@ -6,6 +6,7 @@
 #ifndef CLI_BASE_IO_H
 #define CLI_BASE_IO_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <stdbool.h>
@@ -35,6 +36,9 @@ bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
  * without reading them. False with errno: EIO, if it has fewer.
  */
 bool io_copy(int from, off_t at, size_t len, int to);
+
+/* Whether both are of one file. */
+bool io_is_same(const struct stat *a, const struct stat *b);
 
 /* Whether name, below the directory dir, stands for the file behind fd. */
 bool io_is_named(int fd, int dir, const char *name);

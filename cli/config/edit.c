@@ -428,8 +428,8 @@ save_text(const struct edit *e, const struct config_text *t)
 		return CLI_UNCHECKED;
 	}
 	config_copy_remove(&e->copy);
-	cli_print_safe(stdout, e->path, strlen(e->path));
-	puts(": saved; it counts from the next login on");
+	cli_printf(stdout, "%s: saved; it counts from the next login on\n",
+	    e->path);
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

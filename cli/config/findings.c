@@ -351,13 +351,6 @@ static const char *const action_text[] = {
 	[KV_ACTION_DENY] = "refused",
 };
 
-static void
-print_text(const char *label, const char *text)
-{
-	printf("  %-20s ", label);
-	cli_print_safe(stdout, text, strlen(text));
-}
-
 void
 config_findings_print(const struct config_findings *f, const char *name)
 {
@@ -365,7 +358,7 @@ config_findings_print(const struct config_findings *f, const char *name)
 	const struct kv_config *c = &f->config;
 	size_t past = 0, endless = 0;
 
-	cli_print_safe(stdout, name, strlen(name));
+	cli_printf(stdout, "%s", name);
 	if (config_findings_no_verdict(f))
 		printf(": no key gets a verdict, so each login by key is %s "
 		       "(OnError %s)\n",
@@ -386,7 +379,7 @@ config_findings_print(const struct config_findings *f, const char *name)
 	for (size_t i = 0; i < f->judge.n_filters; i++) {
 		const struct kv_filter *one = &f->judge.filter[i];
 
-		print_text("filter", one->path);
+		cli_printf(stdout, "  %-20s %s", "filter", one->path);
 		if (one->pkbf.fd == -1)
 			puts(": cannot be used");
 		else
@@ -398,7 +391,7 @@ config_findings_print(const struct config_findings *f, const char *name)
 	for (size_t i = 0; i < f->judge.n_lists; i++) {
 		const struct kv_list *one = &f->judge.list[i];
 
-		print_text("blocklist", one->path);
+		cli_printf(stdout, "  %-20s %s", "blocklist", one->path);
 		if (one->blocklist.fd == -1)
 			puts(": cannot be used");
 		else
@@ -406,10 +399,9 @@ config_findings_print(const struct config_findings *f, const char *name)
 			    cli_plural(one->blocklist.records, "record",
 				"records"));
 	}
-	for (size_t i = 0; i < c->n_patterns; i++) {
-		print_text(i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);
-		putchar('\n');
-	}
+	for (size_t i = 0; i < c->n_patterns; i++)
+		cli_printf(stdout, "  %-20s %s\n",
+		    i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);
 	if (c->n_patterns == 0)
 		printf("  %-20s none\n", "AuthorizedKeysFile");
 	for (size_t i = 0; i < c->n_allowed; i++) {

@@ -52,29 +52,18 @@ static void
 print_text(const struct hit *hit, const struct hit_place *place,
     const char *proof)
 {
-	const char *why = hit->why;
-
-	cli_print_safe(stdout, place->path, strlen(place->path));
+	cli_printf(stdout, "%s", place->path);
 	if (place->line > 0)
 		printf(":%" PRIu64, place->line);
-	printf(": %s: ", api_verdict_name(hit->verdict));
-	cli_print_safe(stdout, hit->type, strlen(hit->type));
-	printf(" %u %s", hit->bits,
+	cli_printf(stdout, ": %s: %s %u %s", api_verdict_name(hit->verdict),
+	    hit->type, hit->bits,
 	    hit->fingerprint[0] != '\0' ? hit->fingerprint : "-");
-	if (place->comment[0] != '\0') {
-		putchar(' ');
-		cli_print_safe(stdout, place->comment, strlen(place->comment));
-	}
-	if (proof != NULL) {
-		fputs(" (proof: ", stdout);
-		cli_print_safe(stdout, proof, strlen(proof));
-		putchar(')');
-	}
-	if (why != NULL) {
-		fputs(" (", stdout);
-		cli_print_safe(stdout, why, strlen(why));
-		putchar(')');
-	}
+	if (place->comment[0] != '\0')
+		cli_printf(stdout, " %s", place->comment);
+	if (proof != NULL)
+		cli_printf(stdout, " (proof: %s)", proof);
+	if (hit->why != NULL)
+		cli_printf(stdout, " (%s)", hit->why);
 	if (hit->allowed)
 		fputs(" (AllowKey in keyveto.conf lets it in)", stdout);
 	putchar('\n');
@@ -110,10 +99,8 @@ output_hit(const struct output *o, const struct hit *hit)
 		else
 			print_text(hit, &hit->place[i], proof);
 	}
-	if (allow != NULL && !o->json && !o->quiet) {
-		cli_print_safe(stdout, allow, strlen(allow));
-		putchar('\n');
-	}
+	if (allow != NULL && !o->json && !o->quiet)
+		cli_printf(stdout, "%s\n", allow);
 	free(allow);
 	free(proof);
 	return ok && cli_stdout_ok();

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/room.h"
 
 #define FSTAB "/etc/fstab"
@@ -95,7 +96,7 @@ open_mounted(void)
 	FILE *file = NULL;
 
 	if (stat(FIRST_ROOT, &its) == 0 && stat("/", &ours) == 0 &&
-	    its.st_dev == ours.st_dev && its.st_ino == ours.st_ino)
+	    io_is_same(&its, &ours))
 		file = setmntent(FIRST_MOUNTED, "re");
 	return file != NULL ? file : setmntent(OWN_MOUNTED, "re");
 }

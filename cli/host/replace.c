@@ -58,14 +58,6 @@ catch_signals(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Prints what, with the text of errno. Always false. */
-static bool
-report_failure(const struct replace *r, const char *what)
-{
-	cli_error("%s: %s: %s", r->path, what, strerror(errno));
-	return false;
-}
-
 /* Sets r->name, and the names that belong to it. False after a message. */
 static bool
 set_names(struct replace *r, const char *name)
@@ -81,7 +73,7 @@ set_names(struct replace *r, const char *name)
 	snprintf(r->previous_name, sizeof(r->previous_name), "%.240s.previous",
 	    name);
 	return fstat(r->dir, &r->dir_st) == 0 ||
-	    report_failure(r, "its directory");
+	    cli_failed(r->path, "its directory");
 }
 
 /*
@@ -112,7 +104,7 @@ lock_is_safe(const struct replace *r)
 	struct stat st;
 
 	if (fstat(r->lock, &st) == -1)
-		return report_failure(r, "its lock file");
+		return cli_failed(r->path, "its lock file");
 	if (S_ISREG(st.st_mode) && (st.st_mode & 077) == 0 &&
 	    (st.st_uid == 0 || st.st_uid == geteuid() ||
 		st.st_uid == r->dir_st.st_uid))
@@ -121,12 +113,6 @@ lock_is_safe(const struct replace *r)
 		  "a file of mode 0600; remove it",
 	    r->path, r->lock_name);
 	return false;
-}
-
-static bool
-is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 static bool
@@ -143,7 +129,7 @@ wait_for_lock(const struct replace *r, bool *announcedp)
 				    r->path);
 			*announcedp = true;
 		} else if (errno != EINTR)
-			return report_failure(r, "cannot be locked");
+			return cli_failed(r->path, "cannot be locked");
 	}
 	return true;
 }
@@ -215,7 +201,7 @@ clean_up_after_killed_run(const struct replace *r)
 		    (old.st_uid == 0 || old.st_uid == geteuid()) &&
 		    (fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) ==
 				0 ?
-			    !is_same(&old, &named) :
+			    !io_is_same(&old, &named) :
 			    errno == ENOENT);
 		done = was_replaced ? name_previous(r) :
 				      unlinkat(r->dir, r->old_name, 0) == 0;
@@ -235,15 +221,28 @@ open_old(struct replace *r)
 	if (r->old == -1 && errno == ENOENT)
 		return true;
 	if (r->old == -1 || fstat(r->old, &r->old_st) == -1)
-		return report_failure(r, "cannot be opened");
+		return cli_failed(r->path, "cannot be opened");
 	if (!S_ISREG(r->old_st.st_mode)) {
 		cli_error("%s: not a regular file", r->path);
 		return false;
 	}
 	/* rename(2) would replace it, but mode 0444 forbids writing. */
 	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
-		return report_failure(r, "cannot be written");
+		return cli_failed(r->path, "cannot be written");
 	return true;
+}
+
+/* One of which nothing is open. */
+static struct replace
+make_closed(const char *path)
+{
+	return (struct replace){
+		.path = path,
+		.dir = -1,
+		.lock = -1,
+		.old = -1,
+		.fd = -1,
+	};
 }
 
 bool
@@ -251,11 +250,7 @@ replace_find(struct replace *r, const char *path)
 {
 	char name[NAME_MAX + 1];
 
-	*r = (struct replace){ .path = path,
-		.dir = -1,
-		.lock = -1,
-		.old = -1,
-		.fd = -1 };
+	*r = make_closed(path);
 	return place_find(path, &r->dir, name) && set_names(r, name);
 }
 
@@ -278,11 +273,8 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 {
 	struct stat st;
 
-	*r = (struct replace){ .path = path,
-		.dir = dir,
-		.lock = -1,
-		.old = -1,
-		.fd = -1 };
+	*r = make_closed(path);
+	r->dir = dir;
 	if (!set_names(r, name))
 		return false;
 	/* Like place_find, before a file is made beside it. */
@@ -309,15 +301,14 @@ make_file(const struct replace *r, mode_t mode, int *fdp, bool *namedp)
 		if (*fdp != -1)
 			return true;
 		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
-			return report_failure(r,
-			    "cannot make a file beside "
-			    "it");
+			return cli_failed(r->path,
+			    "cannot make a file beside it");
 	}
 	leftover.named = 1;
 	*fdp = openat(r->dir, r->new_name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (*fdp == -1)
-		return report_failure(r, "cannot make a file beside it");
+		return cli_failed(r->path, "cannot make a file beside it");
 	*namedp = true;
 	return true;
 }
@@ -335,7 +326,7 @@ replace_make_scratch(struct replace *r, int *fdp)
 	if (!make_file(r, 0600, fdp, &r->named))
 		return false;
 	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
-		return report_failure(r, "cannot make a file beside it");
+		return cli_failed(r->path, "cannot make a file beside it");
 	r->named = false;
 	leftover.named = 0;
 	return true;
@@ -382,10 +373,10 @@ bool
 replace_adopt(struct replace *r, int fd, const char *name)
 {
 	if (r->old == -1 && fchmod(fd, 0644) == -1)
-		return report_failure(r, "cannot be written");
+		return cli_failed(r->path, "cannot be written");
 	leftover.named = 1;
 	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
-		return report_failure(r, "cannot name the new file");
+		return cli_failed(r->path, "cannot name the new file");
 	r->fd = fd;
 	r->named = true;
 	return true;
@@ -449,9 +440,10 @@ static bool
 replace_by_copy(struct replace *r, int from)
 {
 	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
-		return report_failure(r, "cannot be written");
+		return cli_failed(r->path, "cannot be written");
 	return replace_begin(r) &&
-	    (copy_data(from, r->fd) || report_failure(r, "cannot be written"));
+	    (copy_data(from, r->fd) ||
+		cli_failed(r->path, "cannot be written"));
 }
 
 bool
@@ -461,7 +453,7 @@ replace_detach(struct replace *r)
 	bool ok;
 
 	if (fd == -1)
-		return report_failure(r, "cannot be read");
+		return cli_failed(r->path, "cannot be read");
 	close(r->fd);
 	r->fd = fd;
 	if (has_no_writer(fd))
@@ -484,7 +476,7 @@ set_attributes(const struct replace *r, struct stat *st)
 	*st = *old;
 	if (r->old == -1)
 		return !r->readable || fchmod(r->fd, 0644) == 0 ||
-		    report_failure(r, "cannot be made readable");
+		    cli_failed(r->path, "cannot be made readable");
 	if (r->root_only && geteuid() == 0) {
 		/* If root owned it, only root can have chosen its group. */
 		st->st_uid = 0;
@@ -494,7 +486,7 @@ set_attributes(const struct replace *r, struct stat *st)
 	if (r->owner_only)
 		st->st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO);
 	if (fstat(r->fd, &now) == -1)
-		return report_failure(r, "cannot be written");
+		return cli_failed(r->path, "cannot be written");
 	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
 	    fchown(r->fd, st->st_uid, st->st_gid) == -1) {
 		cli_error("%s: belongs to another user or group, who would "
@@ -503,7 +495,7 @@ set_attributes(const struct replace *r, struct stat *st)
 		return false;
 	}
 	return fchmod(r->fd, st->st_mode & 07777) == 0 ||
-	    report_failure(r, "cannot keep its mode");
+	    cli_failed(r->path, "cannot keep its mode");
 }
 
 /* Prints which attributes of the old file the new one, with st, did not get. */
@@ -553,7 +545,7 @@ check_undisturbed(const struct replace *r)
 	return r->old == -1 ||
 	    (fstat(r->old, &old) == 0 &&
 		fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		is_same(&named, &r->old_st) &&
+		io_is_same(&named, &r->old_st) &&
 		old.st_size == r->old_st.st_size &&
 		old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
 		old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec) ||
@@ -587,7 +579,7 @@ publish_new(struct replace *r)
 			r->named = false;
 	}
 	if (n == -1)
-		return report_failure(r, "cannot be made");
+		return cli_failed(r->path, "cannot be made");
 	return true;
 }
 
@@ -606,13 +598,12 @@ link_kept(struct replace *r)
 	}
 	if (n == -1) {
 		r->kept_name[0] = '\0';
-		return report_failure(r,
-		    "cannot keep what is there; move it "
-		    "away");
+		return cli_failed(r->path,
+		    "cannot keep what is there; move it away");
 	}
 	return (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) ==
 		       0 &&
-		   is_same(&kept, &r->old_st)) ||
+		   io_is_same(&kept, &r->old_st)) ||
 	    report_disturbance(r);
 }
 
@@ -630,18 +621,18 @@ publish_over_old(struct replace *r)
 	if (!r->named) {
 		leftover.named = 1;
 		if (name_new_file(r, r->new_name) == -1)
-			return report_failure(r, "cannot name the new file");
+			return cli_failed(r->path, "cannot name the new file");
 		r->named = true;
 	}
 	if (r->keep_old &&
 	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
-		return report_failure(r, "cannot keep the old one");
+		return cli_failed(r->path, "cannot keep the old one");
 	if (r->keep_beside && !link_kept(r)) {
 		unlink_kept(r);
 		return false;
 	}
 	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
-		report_failure(r, "cannot be replaced");
+		cli_failed(r->path, "cannot be replaced");
 		unlink_kept(r);
 		if (r->keep_old)
 			(void)unlinkat(r->dir, r->old_name, 0);
@@ -656,9 +647,8 @@ flush_directory(const struct replace *r)
 {
 	/* Some file systems cannot flush a directory. */
 	if (fsync(r->dir) == -1 && errno != EINVAL)
-		return report_failure(r,
-		    "written, but not sure to survive a "
-		    "crash");
+		return cli_failed(r->path,
+		    "written, but not sure to survive a crash");
 	return true;
 }
 
@@ -693,7 +683,7 @@ replace_commit(struct replace *r)
 	if (!may_take_effect(r) || !set_attributes(r, &st))
 		return false;
 	if (fsync(r->fd) == -1)
-		return report_failure(r, "cannot be written");
+		return cli_failed(r->path, "cannot be written");
 	if (!check_undisturbed(r) ||
 	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)))
 		return false;
@@ -706,7 +696,7 @@ replace_commit(struct replace *r)
 	if (!r->keep_old)
 		return true;
 	if (!name_previous(r))
-		return report_failure(r,
+		return cli_failed(r->path,
 		    "replaced, but the old one cannot be kept");
 	return flush_directory(r);
 }

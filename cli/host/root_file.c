@@ -62,7 +62,7 @@ root_hold(const char *root, char *why, size_t cap)
 	if (fd == -1)
 		wrong = strerror(errno);
 	else if (fstat(fd, &st) == 0 && stat("/", &own) == 0 &&
-	    st.st_dev == own.st_dev && st.st_ino == own.st_ino)
+	    io_is_same(&st, &own))
 		wrong = "this is the root directory of this machine; "
 			"leave out --root";
 	else if ((probe = open_below(fd, "/",

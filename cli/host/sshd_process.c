@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define STATUS_BYTES 4096
 #define CONFIG_PATH "/etc/ssh/sshd_config"
 
@@ -49,12 +51,6 @@ read_link(const char *pid, const char *name, char path[static PATH_MAX])
 	return true;
 }
 
-static bool
-is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /*
  * Whether pid runs in a chroot that does not hold our sshd_config. False if the
  * kernel refuses to say: then the process counts as ours.
@@ -67,12 +63,12 @@ is_elsewhere(const char *pid)
 
 	snprintf(path, sizeof(path), "/proc/%.20s/root/", pid);
 	if (stat(path, &its) == -1 || stat("/", &ours) == -1 ||
-	    is_same_file(&its, &ours))
+	    io_is_same(&its, &ours))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%.20s/root" CONFIG_PATH, pid);
 	if (stat(path, &its) == -1)
 		return errno == ENOENT;
-	return stat(CONFIG_PATH, &ours) == -1 || !is_same_file(&its, &ours);
+	return stat(CONFIG_PATH, &ours) == -1 || !io_is_same(&its, &ours);
 }
 
 /*

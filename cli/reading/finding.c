@@ -92,34 +92,18 @@ print_owner(FILE *out, const struct owner *owner)
 }
 
 static void
-print_safe(FILE *out, const char *text)
-{
-	cli_print_safe(out, text, strlen(text));
-}
-
-static void
 print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
 {
 	for (size_t i = 0; i < judge->n_filters; i++) {
-		if ((f->filters >> i & 1) == 0)
-			continue;
-		fputs(" [", out);
-		print_safe(out, judge->filter[i].path);
-		putc(']', out);
+		if ((f->filters >> i & 1) != 0)
+			cli_printf(out, " [%s]", judge->filter[i].path);
 	}
-	if (f->built_in) {
-		fprintf(out, " [%s ", kv_built_in.path);
-		print_safe(out, f->source);
-		putc(']', out);
-	}
+	if (f->built_in)
+		cli_printf(out, " [%s %s]", kv_built_in.path, f->source);
 	for (size_t i = 0; i < judge->n_lists; i++) {
-		if ((f->lists >> i & 1) == 0)
-			continue;
-		fputs(" [", out);
-		print_safe(out, judge->list[i].path);
-		putc(' ', out);
-		print_safe(out, f->sources[i]);
-		putc(']', out);
+		if ((f->lists >> i & 1) != 0)
+			cli_printf(out, " [%s %s]", judge->list[i].path,
+			    f->sources[i]);
 	}
 }
 
@@ -223,8 +207,7 @@ finding_print_note(FILE *err, const struct input_problem *note)
 {
 	fputs("keyveto: ", err);
 	print_place(err, span_of(note->path), note->line);
-	print_safe(err, note->reason);
-	putc('\n', err);
+	cli_printf(err, "%s\n", note->reason);
 }
 
 void
@@ -235,12 +218,8 @@ finding_print_problem(FILE *out, FILE *err, bool json, const char *account,
 
 	fputs("keyveto: ", err);
 	print_place(err, span_of(p->path), p->line);
-	print_safe(err, p->reason);
-	if (p->unknown_type) {
-		putc(' ', err);
-		print_safe(err, type);
-	}
-	putc('\n', err);
+	cli_printf(err, "%s%s%s\n", p->reason, p->unknown_type ? " " : "",
+	    type);
 	if (!json)
 		return;
 	print_object(out, account,

@@ -83,22 +83,18 @@ static void
 count_unjudged(struct report *r, const struct input_key *key,
     const struct kv_decision *d)
 {
-	r->problems++;
-	r->unjudged++;
-	if (r->on_unjudged != NULL) {
-		r->on_unjudged(&(struct input_problem){
-		    .path = key->path,
-		    .line = key->line,
-		    .reason = d->reason,
-		});
-		return;
-	}
-	print_note(r,
-	    &(struct input_problem){
+	const struct input_problem p = {
 		.path = key->path,
 		.line = key->line,
 		.reason = d->reason,
-	    });
+	};
+
+	r->problems++;
+	r->unjudged++;
+	if (r->on_unjudged != NULL)
+		r->on_unjudged(&p);
+	else
+		print_note(r, &p);
 }
 
 /* Whether r->known refuses the key already, whatever its verdict but error. */
@@ -384,6 +380,19 @@ report_problem(struct report *r, const struct input_problem *problem)
 	if (r->on_key != NULL || r->on_unjudged != NULL)
 		return;
 	print_problem(r, problem);
+}
+
+void
+report_problem_at(struct report *r, const char *path, uint64_t line,
+    const char *reason)
+{
+	const struct input_problem p = {
+		.path = path,
+		.line = line,
+		.reason = reason,
+	};
+
+	report_problem(r, &p);
 }
 
 void

@@ -145,6 +145,10 @@ void report_clean(struct report *r, uint64_t keys);
  */
 void report_problem(struct report *r, const struct input_problem *problem);
 
+/* The same, of what has no more to it than a path, a line (0: none) and why. */
+void report_problem_at(struct report *r, const char *path, uint64_t line,
+    const char *reason);
+
 /* Prints what is no problem, and is not counted: "keyveto: PATH:LINE: reason". */
 void report_note(const struct report *r, const struct input_problem *note);
 

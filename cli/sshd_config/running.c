@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/io.h"
 #include "base/room.h"
 #include "command.h"
 #include "host/root_file.h"
@@ -225,7 +226,7 @@ is_same_file(const char *a, const char *b)
 
 	return strcmp(a, b) == 0 ||
 	    (stat(a, &one) == 0 && stat(b, &other) == 0 &&
-		one.st_dev == other.st_dev && one.st_ino == other.st_ino);
+		io_is_same(&one, &other));
 }
 
 static bool

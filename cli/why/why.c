@@ -148,9 +148,7 @@ find_text(const struct named_text *t, const char *name)
 static void
 print_line(const char *label, const char *text)
 {
-	printf("  %-13s", label);
-	cli_print_safe(stdout, text, strlen(text));
-	putchar('\n');
+	cli_printf(stdout, "  %-13s%s\n", label, text);
 }
 
 /* Prints text as a part of a URL: other bytes than these become %XX. */
@@ -207,10 +205,8 @@ print_path(struct kv_span path, void *arg)
 	} else {
 		/* No link: people open what looks like one. */
 		cli_print_safe(stdout, path.p, path.len);
-		if (folder != NULL) {
-			fputs(" in ", stdout);
-			cli_print_safe(stdout, repository, strlen(repository));
-		}
+		if (folder != NULL)
+			cli_printf(stdout, " in %s", repository);
 	}
 	putchar('\n');
 }
@@ -301,10 +297,8 @@ print_action(const struct kv_decision *d)
 	if (d->verdict == KV_VERDICT_ALLOWED) {
 		fputs("AllowKey in keyveto.conf lets it in all the same",
 		    stdout);
-		if (d->reason[0] != '\0') {
-			fputs(": ", stdout);
-			cli_print_safe(stdout, d->reason, strlen(d->reason));
-		}
+		if (d->reason[0] != '\0')
+			cli_printf(stdout, ": %s", d->reason);
 		putchar('\n');
 	} else if (d->action == KV_ACTION_DENY)
 		puts("A login with it is refused.");
@@ -409,12 +403,9 @@ print_other_spots(const struct asking *a)
 {
 	if (a->n_spots > 1)
 		puts("The same key is also in:");
-	for (size_t i = 1; i < a->n_spots; i++) {
-		fputs("  ", stdout);
-		cli_print_safe(stdout, a->spot[i].path,
-		    strlen(a->spot[i].path));
-		printf(":%" PRIu64 "\n", a->spot[i].line);
-	}
+	for (size_t i = 1; i < a->n_spots; i++)
+		cli_printf(stdout, "  %s:%" PRIu64 "\n", a->spot[i].path,
+		    a->spot[i].line);
 }
 
 static void
