@@ -23,10 +23,11 @@
 
 /*
  * The value of the next line with this keyword in what is left of settings's
- * login; cut off at cap - 1 bytes. False at the end.
+ * login, cut off where value ends. False at the end.
  */
 static bool
-next_value(const char **login, const char *keyword, char *value, size_t cap)
+next_value(const char **login, const char *keyword,
+    char value[static SSHD_VALUE_BYTES])
 {
 	const size_t len = strlen(keyword);
 
@@ -37,11 +38,19 @@ next_value(const char **login, const char *keyword, char *value, size_t cap)
 		*login = line + n + (line[n] == '\n');
 		if (strncasecmp(line, keyword, len) != 0 || line[len] != ' ')
 			continue;
-		snprintf(value, cap, "%.*s", (int)(n - len - 1),
+		snprintf(value, SSHD_VALUE_BYTES, "%.*s", (int)(n - len - 1),
 		    line + len + 1);
 		return true;
 	}
 	return false;
+}
+
+/* The same of the first such line in login. */
+static bool
+first_value(const char *login, const char *keyword,
+    char value[static SSHD_VALUE_BYTES])
+{
+	return next_value(&login, keyword, value);
 }
 
 /* Whether a list with commas has a pattern that matches. */
@@ -62,25 +71,18 @@ way_in_accepts(const struct sshd_settings *settings, const char *type,
 {
 	const bool rsa = strcmp(type, "ssh-rsa") == 0;
 	char value[SSHD_VALUE_BYTES], copy[SSHD_VALUE_BYTES];
-	const char *login;
 	unsigned long least = RSA_BITS_MIN;
 
 	if (settings == NULL)
 		return true;
-	login = settings->login;
-	if (next_value(&login, "RequiredRSASize", value, sizeof(value)) &&
+	if (first_value(settings->login, "RequiredRSASize", value) &&
 	    strtoul(value, NULL, 10) > least)
 		least = strtoul(value, NULL, 10);
 	if (rsa && bits < least)
 		return false;
-	login = settings->login;
-	if (!next_value(&login, "PubkeyAcceptedAlgorithms", value,
-		sizeof(value))) {
-		login = settings->login;
-		if (!next_value(&login, "PubkeyAcceptedKeyTypes", value,
-			sizeof(value)))
-			return strcmp(type, "ssh-dss") != 0;
-	}
+	if (!first_value(settings->login, "PubkeyAcceptedAlgorithms", value) &&
+	    !first_value(settings->login, "PubkeyAcceptedKeyTypes", value))
+		return strcmp(type, "ssh-dss") != 0;
 	memcpy(copy, value, sizeof(copy));
 	if (!rsa)
 		return list_has(value, type);
@@ -106,7 +108,7 @@ methods_admit(const char *login)
 {
 	char value[SSHD_VALUE_BYTES], *rest = value, *list;
 
-	if (!next_value(&login, "AuthenticationMethods", value, sizeof(value)))
+	if (!first_value(login, "AuthenticationMethods", value))
 		return true;
 	while ((list = strsep(&rest, " ")) != NULL)
 		if (strcmp(list, "any") == 0 || is_one_key(list))
@@ -119,7 +121,7 @@ root_is_admitted(const char *login)
 {
 	char value[SSHD_VALUE_BYTES];
 
-	return !next_value(&login, "PermitRootLogin", value, sizeof(value)) ||
+	return !first_value(login, "PermitRootLogin", value) ||
 	    strcasecmp(value, "yes") == 0 ||
 	    strcasecmp(value, "prohibit-password") == 0 ||
 	    strcasecmp(value, "without-password") == 0;
@@ -158,41 +160,30 @@ must_mean(const char *pattern, const char *name)
 	return sshd_match_pattern(name, user);
 }
 
+/*
+ * Whether DenyUsers and AllowUsers let the account in. doubt is the answer where
+ * that depends on where it comes from, or is not known here.
+ */
 static bool
-users_admit(const char *login, const char *name)
+users_admit(const char *login, const char *name, bool doubt)
 {
+	bool (*const denied)(const char *pattern,
+	    const char *name) = doubt ? must_mean : may_mean;
+	bool (*const allowed)(const char *pattern,
+	    const char *name) = doubt ? may_mean : must_mean;
 	const char *rest = login;
 	char value[SSHD_VALUE_BYTES];
 	bool listed = false, any = false;
 
-	while (next_value(&rest, "DenyUsers", value, sizeof(value)))
-		if (*value == '!' || may_mean(value, name))
+	while (next_value(&rest, "DenyUsers", value))
+		if (*value == '!' ? !doubt : denied(value, name))
 			return false;
-	for (rest = login;
-	     next_value(&rest, "AllowUsers", value, sizeof(value));
-	     any = true) {
-		if (*value == '!')
+	for (rest = login; next_value(&rest, "AllowUsers", value); any = true) {
+		if (*value == '!' && !doubt)
 			return false;
-		listed |= must_mean(value, name);
+		listed |= *value == '!' || allowed(value, name);
 	}
 	return listed || !any;
-}
-
-/* Whether DenyUsers or AllowUsers keep out all logins of the account. */
-static bool
-users_close(const char *login, const char *name)
-{
-	const char *rest = login;
-	char value[SSHD_VALUE_BYTES];
-	bool listed = false, any = false;
-
-	while (next_value(&rest, "DenyUsers", value, sizeof(value)))
-		if (*value != '!' && must_mean(value, name))
-			return true;
-	for (rest = login;
-	     next_value(&rest, "AllowUsers", value, sizeof(value)); any = true)
-		listed |= *value == '!' || may_mean(value, name);
-	return any && !listed;
 }
 
 /* Whether one of the groups matches the pattern. */
@@ -210,8 +201,9 @@ has_group(const gid_t *gid, size_t n, const char *pattern)
 	return false;
 }
 
+/* The same for DenyGroups and AllowGroups. */
 static bool
-groups_admit(const char *login, const struct account *account)
+groups_admit(const char *login, const struct account *account, bool doubt)
 {
 	const struct groups none = { 0 };
 	const char *rest = login;
@@ -220,45 +212,20 @@ groups_admit(const char *login, const struct account *account)
 	size_t n = 0;
 	gid_t *gid;
 
-	if (!next_value(&rest, "DenyGroups", value, sizeof(value)) &&
-	    (rest = login,
-		!next_value(&rest, "AllowGroups", value, sizeof(value))))
+	if (!first_value(login, "DenyGroups", value) &&
+	    !first_value(login, "AllowGroups", value))
 		return true;
 	if ((gid = groups_of(&none, 0, account, &n)) == NULL)
-		return false;
-	for (rest = login;
-	     ok && next_value(&rest, "DenyGroups", value, sizeof(value));)
-		ok = *value != '!' && !has_group(gid, n, value);
-	for (rest = login;
-	     ok && next_value(&rest, "AllowGroups", value, sizeof(value));
+		return doubt;
+	while (ok && next_value(&rest, "DenyGroups", value))
+		ok = *value == '!' ? doubt : !has_group(gid, n, value);
+	for (rest = login; ok && next_value(&rest, "AllowGroups", value);
 	     any = true) {
-		ok = *value != '!';
-		listed |= has_group(gid, n, value);
+		ok = *value != '!' || doubt;
+		listed |= *value == '!' || has_group(gid, n, value);
 	}
 	free(gid);
 	return ok && (listed || !any);
-}
-
-/* Whether DenyGroups or AllowGroups keep out all logins of the account. */
-static bool
-groups_close(const char *login, const struct account *account)
-{
-	const struct groups none = { 0 };
-	const char *rest = login;
-	char value[SSHD_VALUE_BYTES];
-	bool closed = false, listed = false, any = false;
-	size_t n = 0;
-	gid_t *gid = groups_of(&none, 0, account, &n);
-
-	if (gid == NULL)
-		return false;
-	while (!closed && next_value(&rest, "DenyGroups", value, sizeof(value)))
-		closed = *value != '!' && has_group(gid, n, value);
-	for (rest = login;
-	     next_value(&rest, "AllowGroups", value, sizeof(value)); any = true)
-		listed |= *value == '!' || has_group(gid, n, value);
-	free(gid);
-	return closed || (any && !listed);
 }
 
 bool
@@ -266,8 +233,8 @@ way_in_is_closed(const struct sshd_settings *settings,
     const struct account *account)
 {
 	return settings != NULL &&
-	    (users_close(settings->login, account->name) ||
-		groups_close(settings->login, account));
+	    !(users_admit(settings->login, account->name, true) &&
+		groups_admit(settings->login, account, true));
 }
 
 static bool
@@ -275,8 +242,8 @@ settings_admit(const struct sshd_settings *s, const struct account *account)
 {
 	return s->pubkey && methods_admit(s->login) &&
 	    (account->uid != 0 || root_is_admitted(s->login)) &&
-	    users_admit(s->login, account->name) &&
-	    groups_admit(s->login, account);
+	    users_admit(s->login, account->name, false) &&
+	    groups_admit(s->login, account, false);
 }
 
 /* --- what the machine says ----------------------------------------------- */
