@@ -93,8 +93,7 @@ read_text(const struct input_sink *sink, char **words)
 		reading_keys_fd(fd, "the key", sink);
 	else
 		cli_failed("the key", "cannot be read");
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 

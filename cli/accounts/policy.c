@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "accounts/origin.h"
 #include "accounts/revoked.h"
 #include "base/room.h"
@@ -118,8 +119,7 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
 			report_problem_at(r, path, 0, strerror(errno));
 		else if (err != KV_OK)
 			report_problem_at(r, GUARD_NAME, 0, why);
-		if (fd != -1)
-			close(fd);
+		io_close(fd);
 	}
 	like.strictmodes = policy->settings->strictmodes ?
 	    config->strictmodes :

@@ -78,8 +78,7 @@ os_to_json(void)
 	int fd = open("/etc/os-release", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n = fd != -1 ? io_read(fd, text, sizeof(text) - 1) : -1;
 
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		if (strncmp(line, name, sizeof(name) - 1) != 0)

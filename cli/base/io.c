@@ -101,6 +101,16 @@ io_copy(int from, off_t at, size_t len, int to)
 	return true;
 }
 
+void
+io_close(int fd)
+{
+	const int error = errno;
+
+	if (fd != -1)
+		close(fd);
+	errno = error;
+}
+
 bool
 io_is_same(const struct stat *a, const struct stat *b)
 {

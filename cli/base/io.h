@@ -37,6 +37,9 @@ bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
  */
 bool io_copy(int from, off_t at, size_t len, int to);
 
+/* Closes fd, unless it is -1. Leaves errno as it is. */
+void io_close(int fd);
+
 /* Whether both are of one file. */
 bool io_is_same(const struct stat *a, const struct stat *b);
 

@@ -51,8 +51,7 @@ static bool
 lock_copy(struct config_copy *c, const char *path)
 {
 	do {
-		if (c->lock != -1)
-			close(c->lock);
+		io_close(c->lock);
 		c->lock = openat(c->dir, c->lock_name,
 		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 		    0600);
@@ -108,8 +107,7 @@ config_copy_make(const struct config_copy *c, const struct config_text *t)
 	if (!ok)
 		cli_error("%s: %s; nothing was changed", c->path,
 		    strerror(errno));
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	if (fd != -1 && !ok)
 		config_copy_remove(c);
 	return ok ? CONFIG_COPY_NEW : CONFIG_COPY_FAILED;
@@ -133,8 +131,7 @@ config_copy_read(const struct config_copy *c, struct config_text *t)
 		cli_error("%s: not a file of yours; move it away", c->path);
 	else
 		ok = config_read_fd(fd, c->path, t);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 
@@ -152,9 +149,7 @@ config_copy_close(struct config_copy *c)
 	/* Remove it first: once unlocked, another process may use the name. */
 	if (c->lock != -1 && io_is_named(c->lock, c->dir, c->lock_name))
 		(void)unlinkat(c->dir, c->lock_name, 0);
-	if (c->lock != -1)
-		close(c->lock);
-	if (c->dir != -1)
-		close(c->dir);
+	io_close(c->lock);
+	io_close(c->dir);
 	c->lock = c->dir = -1;
 }

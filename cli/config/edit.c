@@ -346,8 +346,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
 	    cli_failed(e->path, "cannot be judged");
 	may = may && change_may_take_effect(&c, &effect);
-	if (c.fd != -1)
-		close(c.fd);
+	io_close(c.fd);
 	return may;
 }
 

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "net/fetch.h"
 #include "proof/jws.h"
@@ -91,8 +92,7 @@ api_open(struct api *a, const char *url, const struct https_limits *limits,
 void
 api_close(struct api *a)
 {
-	if (a->body != -1)
-		close(a->body);
+	io_close(a->body);
 	free(a->url);
 	free(a->shown);
 	*a = (struct api){ .body = -1 };

@@ -379,8 +379,7 @@ may_change_list(struct confirm *c, bool *consultedp)
 	if (change.fd == -1 ||
 	    !io_write(change.fd, c->batch.record,
 		c->batch.n * sizeof(list_record))) {
-		if (change.fd != -1)
-			close(change.fd);
+		io_close(change.fd);
 		return cli_failed(c->keep.list,
 		    "cannot be compared with the accounts");
 	}

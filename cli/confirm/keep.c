@@ -105,8 +105,7 @@ rewrite_absent(struct keep *k, const char *url, int64_t now)
 	fd = fcntl(r.old, F_DUPFD_CLOEXEC, 0);
 	in = fd != -1 ? fdopen(fd, "r") : NULL;
 	if (in == NULL) {
-		if (fd != -1)
-			close(fd);
+		io_close(fd);
 		ok = cli_failed(k->absent, "cannot be read");
 		goto out;
 	}
@@ -171,8 +170,7 @@ keep_has_proof(const struct keep *k, const struct hit *hit)
 		api_verify(fd, spki, &answer);
 	if (answer.kind == ANSWER_UNREAD)
 		cli_error("%s: cannot be read: %s", path, answer.why);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	free(path);
 	return answer.kind == ANSWER_PROOF;
 }
@@ -287,7 +285,6 @@ void
 keep_close(struct keep *k)
 {
 	tdestroy(k->by_id, free);
-	if (k->absent_fd != -1)
-		close(k->absent_fd);
+	io_close(k->absent_fd);
 	*k = (struct keep){ .absent_fd = -1 };
 }

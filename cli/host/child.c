@@ -32,10 +32,8 @@ int
 child_keep(int fd)
 {
 	const int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
-	const int error = errno;
 
-	close(fd);
-	errno = error;
+	io_close(fd);
 	if (high != -1)
 		kept_fd = high;
 	return high;
@@ -84,15 +82,11 @@ static bool
 start(struct child *c, void (*work)(struct record_out *, void *), void *arg,
     const int ends[2])
 {
-	int saved;
-
 	if ((c->pid = fork()) == 0)
 		run_child(ends[1], work, arg);
-	saved = errno;
-	close(ends[1]);
+	io_close(ends[1]);
 	if (c->pid == -1) {
-		close(ends[0]);
-		errno = saved;
+		io_close(ends[0]);
 		return false;
 	}
 	c->fd = ends[0];

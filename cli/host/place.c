@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 
 #define LINKS_MAX 40 /* the kernel's limit */
@@ -37,8 +38,7 @@ enter_directory(struct walk *w, int fd)
 {
 	if (fd == -1)
 		return report_failure(w, "its directory", errno);
-	if (w->dir != -1)
-		close(w->dir);
+	io_close(w->dir);
 	w->dir = fd;
 	return true;
 }
@@ -170,7 +170,6 @@ place_find(const char *path, int *dirp, char name[static NAME_MAX + 1])
 		ok = *dirp != -1 || report_failure(&w, "its directory", errno);
 		memcpy(name, w.name, sizeof(w.name));
 	}
-	if (w.dir != -1)
-		close(w.dir);
+	io_close(w.dir);
 	return ok;
 }

@@ -126,18 +126,16 @@ become_program(const struct program *p, int failure)
 bool
 program_start(const struct program *p, struct program_process *process)
 {
-	int failure[2], saved;
+	int failure[2];
 
 	*process = (struct program_process){ .pid = -1, .failure = -1 };
 	if (pipe2(failure, O_CLOEXEC) == -1)
 		return false;
 	if ((process->pid = fork()) == 0)
 		become_program(p, failure[1]);
-	saved = errno;
-	close(failure[1]);
+	io_close(failure[1]);
 	if (process->pid == -1) {
-		close(failure[0]);
-		errno = saved;
+		io_close(failure[0]);
 		return false;
 	}
 	process->failure = failure[0];

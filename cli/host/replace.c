@@ -164,8 +164,7 @@ get_lock(struct replace *r)
 	}
 	if (made)
 		(void)unlinkat(r->dir, r->lock_name, 0);
-	if (r->lock != -1)
-		close(r->lock);
+	io_close(r->lock);
 	r->lock = -1;
 	return false;
 }
@@ -713,14 +712,10 @@ replace_close(struct replace *r)
 	leftover.named = leftover.locked = 0;
 	if (r->lock != -1 && io_is_named(r->lock, r->dir, r->lock_name))
 		(void)unlinkat(r->dir, r->lock_name, 0);
-	if (r->fd != -1)
-		close(r->fd);
-	if (r->old != -1)
-		close(r->old);
-	if (r->lock != -1)
-		close(r->lock);
-	if (r->dir != -1)
-		close(r->dir);
+	io_close(r->fd);
+	io_close(r->old);
+	io_close(r->lock);
+	io_close(r->dir);
 	r->fd = r->old = r->lock = r->dir = -1;
 	r->named = false;
 }

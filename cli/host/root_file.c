@@ -73,8 +73,7 @@ root_hold(const char *root, char *why, size_t cap)
 		    strerror(errno);
 	else if (strlen(root) >= sizeof(held.name))
 		wrong = "too long a name";
-	if (probe != -1)
-		close(probe);
+	io_close(probe);
 	if (wrong == NULL) {
 		memcpy(held.name, root, strlen(root) + 1);
 		if ((held.fd = child_keep(fd)) != -1)
@@ -90,7 +89,7 @@ int
 root_open(const char *root, const char *path, int flags)
 {
 	const int all = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int dir, fd, saved;
+	int dir, fd;
 
 	if (*root == '\0')
 		return open(path, all);
@@ -104,9 +103,7 @@ root_open(const char *root, const char *path, int flags)
 	if ((dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return -1;
 	fd = open_below(dir, path, all);
-	saved = errno;
-	close(dir);
-	errno = saved;
+	io_close(dir);
 	return fd;
 }
 
@@ -139,7 +136,7 @@ root_open_place(const char *root, const char *path,
 	const char *slash;
 	bool there, followed;
 	struct stat st;
-	int dir, saved;
+	int dir;
 
 	if (snprintf(place, sizeof(place), "%s", path) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
@@ -164,9 +161,7 @@ root_open_place(const char *root, const char *path,
 			    errno == ENOENT && links == 0)
 			return dir;
 		followed = there && follow_link(dir, name, place);
-		saved = errno;
-		close(dir);
-		errno = saved;
+		io_close(dir);
 		if (!followed)
 			return -1;
 	}
@@ -205,7 +200,7 @@ root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 char *
 root_read(const char *root, const char *path, size_t *lenp)
 {
-	int fd = root_open(root, path, O_RDONLY), saved;
+	int fd = root_open(root, path, O_RDONLY);
 	char *text = NULL;
 	struct stat st;
 	ssize_t n = -1;
@@ -225,11 +220,9 @@ root_read(const char *root, const char *path, size_t *lenp)
 		errno = EAGAIN; /* it grew */
 		n = -1;
 	}
-	saved = errno;
-	close(fd);
+	io_close(fd);
 	if (n == -1) {
 		free(text);
-		errno = saved;
 		return NULL;
 	}
 	text[n] = '\0';
@@ -307,8 +300,7 @@ root_enter(const char *root)
 	const int dir = root_open(root, "/", O_PATH | O_DIRECTORY);
 	const bool there = dir != -1 && fchdir(dir) == 0 && chroot(".") == 0;
 
-	if (dir != -1)
-		close(dir);
+	io_close(dir);
 	return there && __nss_configure_lookup("passwd", "files") == 0 &&
 	    __nss_configure_lookup("group", "files") == 0 &&
 	    __nss_configure_lookup("initgroups", "files") == 0;

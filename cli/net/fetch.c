@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 
 #define REDIRECTS_MAX 5
@@ -208,8 +209,7 @@ open_regular(const char *path, const char **whyp)
 	}
 	if (fd == -1 && *whyp == NULL)
 		*whyp = strerror(errno);
-	if (found != -1)
-		close(found);
+	io_close(found);
 	return fd;
 }
 
@@ -258,8 +258,7 @@ fetch_file(const struct fetch *f)
 		cli_error("%s: %s%s", f->place->shown, why,
 		    missing && f->if_missing != NULL ? f->if_missing : "");
 	}
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return n == 0 ? FETCH_DONE : FETCH_FAILED;
 }
 

@@ -300,8 +300,7 @@ send_ca(struct wait *w, const char *path)
 	}
 	record_begin(&o, NETWORK_CA);
 	error = network_send(&network.wall, &o, fd) ? 0 : errno;
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	/* If the program has ended, that end tells more. */
 	if (error != 0 && error != EPIPE && error != ECONNRESET) {
 		snprintf(reason, sizeof(reason),
@@ -464,8 +463,7 @@ send_get(const struct network_request *r, int body)
 static void
 close_end(int *end)
 {
-	if (*end != -1)
-		close(*end);
+	io_close(*end);
 	*end = -1;
 }
 

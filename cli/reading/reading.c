@@ -62,8 +62,7 @@ opened_files_free(struct opened_files *files)
 	for (size_t i = 0; i < files->n; i++) {
 		free(files->v[i].path);
 		free(files->v[i].why);
-		if (files->v[i].fd != -1)
-			close(files->v[i].fd);
+		io_close(files->v[i].fd);
 	}
 	free(files);
 }

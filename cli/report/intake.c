@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "host/files.h"
 #include "kv_lines.h"
@@ -715,8 +716,7 @@ intake_audit(struct fleet *f, const char *path)
 		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
 		    in.messages - MESSAGES_MAX);
 	close_host(&in);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	in.failed |= buf == NULL;
 	free(buf);
 	return !in.failed;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "doctor/doctor.h"
 #include "host/files.h"
@@ -39,8 +40,7 @@ write_file(struct fleet *f, const struct options *o, const char *path,
 		out = fd != -1 ? fdopen(fd, "w") : NULL;
 		if (out == NULL) {
 			ok = cli_failed(path, "cannot be written");
-			if (fd != -1)
-				close(fd);
+			io_close(fd);
 		}
 	}
 	if (out != NULL) {

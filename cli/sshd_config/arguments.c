@@ -168,8 +168,7 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 	ssize_t n = fd != -1 ? io_read(fd, text, ARGUMENTS_BYTES - 1) : -1;
 	int saved = n == ARGUMENTS_BYTES - 1 ? EFBIG : errno;
 
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	*lenp = n > 0 ? (size_t)n : 0;
 	text[*lenp] = '\0';
 	errno = saved;
