@@ -2,110 +2,98 @@
 #include "audit/former.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/files.h"
-#include "kv_lines.h"
+#include "log_lines/former_records.h"
+#include "working/working.h"
 
-/* "" for a member that is missing, or no text, or has a NUL. */
-static const char *
-get_text(const json_t *o, const char *name)
+struct former {
+	struct logins *logins;
+	struct report *report;
+	const char *path;
+	int problems;
+	bool full, done;
+};
+
+static bool
+receive_key(struct former *f, struct kv_bytes b)
 {
-	const json_t *value = json_object_get(o, name);
-	const char *text = json_string_value(value);
+	char type[FORMER_TYPE_BYTES];
+	struct kv_span digest;
+	uint64_t verdict, ca;
 
-	return text != NULL && strlen(text) == json_string_length(value) ?
-	    text :
-	    "";
-}
-
-/* Returns what is wrong with the object, or NULL. */
-static const char *
-add_key(struct logins *l, const json_t *o)
-{
-	const char *verdict = get_text(o, "verdict");
-	const char *text = get_text(o, "fingerprint");
-	const char *type = get_text(o, "type");
-	const bool ca = strcmp(get_text(o, "part"), "ca") == 0 ||
-	    json_is_true(json_object_get(o, "ca"));
-	uint8_t digest[KV_SHA256_BYTES];
-	enum kv_verdict v;
-
-	/* Other objects, and keys without a fingerprint. */
-	if (*verdict == '\0' || *text == '\0')
-		return NULL;
-	for (v = KV_VERDICT_LISTED; v <= KV_VERDICT_CLEAN; v++)
-		if (strcmp(verdict, kv_verdict_name(v)) == 0)
-			break;
-	if (v > KV_VERDICT_CLEAN || (v != KV_VERDICT_LISTED && !l->all))
-		return NULL;
-	if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)text,
-				     strlen(text) },
-		digest) != KV_OK)
-		return "fingerprint is not SHA256: and 43 characters";
-	return logins_add_former(l, digest, type, v, ca) ?
-	    NULL :
-	    "too many keys; the rest was not read";
-}
-
-/* Returns what is wrong with the line, or NULL. */
-static const char *
-read_line(struct logins *l, struct kv_span line)
-{
-	const char *wrong = NULL;
-	json_t *o;
-
-	if (line.len == 0)
-		return NULL;
-	o = json_loadb((const char *)line.p, line.len,
-	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-	wrong = json_is_object(o) ?
-	    add_key(l, o) :
-	    "no JSON object, as keyveto audit --json prints them";
-	json_decref(o);
-	return wrong;
-}
-
-static void
-read_lines(struct logins *l, struct report *r, int fd, const char *path)
-{
-	static uint8_t buf[FORMER_LINE_BYTES];
-	struct kv_lines lines;
-	struct kv_span line;
-	const char *wrong;
-	int problems = 0;
-	bool more = true;
-
-	kv_lines_init(&lines, fd, buf, sizeof(buf));
-	while (more && problems < FORMER_PROBLEMS_MAX) {
-		enum kv_err err = kv_lines_next(&lines, &line, &more);
-
-		wrong = err == KV_OK ? NULL : kv_strerror(err);
-		if (err == KV_ERR_SYSTEM) {
-			wrong = strerror(errno);
-			more = false;
-		} else if (err == KV_OK && more)
-			wrong = read_line(l, line);
-		if (wrong == NULL)
-			continue;
-		report_problem_at(r, path, lines.number, wrong);
-		if (++problems == FORMER_PROBLEMS_MAX)
-			report_problem_at(r, path, 0,
-			    "too many problems; the rest was not read");
+	if (kv_bytes_get_string(&b, &digest) != KV_OK ||
+	    digest.len != KV_SHA256_BYTES ||
+	    !record_get_text(&b, type, sizeof(type)) ||
+	    record_get_number(&b, &verdict) != KV_OK ||
+	    verdict < KV_VERDICT_LISTED || verdict > KV_VERDICT_CLEAN ||
+	    record_get_number(&b, &ca) != KV_OK || ca > 1 || b.left != 0)
+		return false;
+	if (!f->full &&
+	    !logins_add_former(f->logins, digest.p, type,
+		(enum kv_verdict)verdict, ca != 0)) {
+		f->full = true;
+		report_problem_at(f->report, f->path, 0,
+		    "too many keys; the rest was not read");
 	}
+	return true;
+}
+
+static bool
+receive_problem(struct former *f, struct kv_bytes b)
+{
+	char reason[256];
+	uint64_t line;
+
+	if (record_get_number(&b, &line) != KV_OK ||
+	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
+	    ++f->problems > FORMER_PROBLEMS_MAX)
+		return false;
+	report_problem_at(f->report, f->path, line, reason);
+	if (f->problems == FORMER_PROBLEMS_MAX)
+		report_problem_at(f->report, f->path, 0,
+		    "too many problems; the rest was not read");
+	return true;
+}
+
+static bool
+receive(struct kv_bytes b, void *arg)
+{
+	struct former *f = arg;
+	uint64_t what;
+
+	if (f->done || record_get_number(&b, &what) != KV_OK)
+		return false;
+	if (what == FORMER_KEY)
+		return receive_key(f, b);
+	if (what == FORMER_PROBLEM)
+		return receive_problem(f, b);
+	f->done = what == FORMER_END && b.left == 0;
+	return f->done;
 }
 
 void
 former_read(struct logins *l, struct report *r, const char *path)
 {
-	const int fd = files_open(path, 0);
+	struct former f = { .logins = l, .report = r, .path = path };
+	struct working_task t = {
+		.fd = { files_open(path, 0) },
+		.n_fds = 1,
+		.result = receive,
+		.arg = &f,
+		.done = &f.done,
+	};
+	char why[WALL_WHY_BYTES];
 
-	if (fd == -1) {
+	if (t.fd[0] == -1) {
 		report_problem_at(r, path, 0, strerror(errno));
 		return;
 	}
-	read_lines(l, r, fd, path);
-	close(fd);
+	working_task_begin(&t, "former");
+	record_add_number(&t.args, l->all);
+	if (!working_do(&t, why))
+		report_problem_at(r, path, 0, why);
+	close(t.fd[0]);
 }

@@ -11,14 +11,6 @@
 #include "logs/logins.h"
 
 /*
- * A longer line is a problem. The longest comment of a key has 256 KiB, of which
- * each byte may take six in JSON.
- */
-#define FORMER_LINE_BYTES (2 * 1024 * 1024)
-/* After so many problems the rest is not read: it is a file of another kind. */
-#define FORMER_PROBLEMS_MAX 20
-
-/*
  * Adds the keys of a file: those with "verdict": "listed", or with l->all those
  * of any verdict. "-" is standard input. What cannot be read is a problem in r.
  */
