@@ -190,6 +190,12 @@ def make_findings():
     seed("finding", "stream", text(b"\2" + listed) + text(b"\3" + problem))
 
 
+def make_weak():
+    """A modulus that shares a prime, one that is prime, a private exponent; and a prime that nobody asked about."""
+    seed("weak", "some", b"".join(text(numbers(*one)) for one in ((0, 7, 2), (1, 2, 0), (3, 6, 0))))
+    seed("weak", "refused", text(numbers(0, 2, 0)))
+
+
 def make_index_records():
     """The head of an index, then a filter with two deltas and a list with its companions."""
     a, b, c = (text(64 * digit) for digit in (b"a", b"b", b"c"))
@@ -288,6 +294,7 @@ def main():
     make_owners()
     make_findings()
     make_index_records()
+    make_weak()
     make_deltas()
     make_proofs()
     make_audits()

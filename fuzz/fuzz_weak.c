@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What keyveto-worker says about three moduli and two exponents, as keyveto
+ * takes it. What is taken is told again with the same bytes, and names nothing
+ * that was not asked about.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "weak/common.h"
+#include "weak/records.h"
+
+#define MODULI 3
+#define EXPONENTS 2
+
+static void
+check_told(const struct weak_tests *t, size_t i, struct kv_span part)
+{
+	struct record_out o = { .fd = -1 };
+
+	record_begin(&o, 1);
+	FUZZ_CHECK(weak_records_put_found(&o, t, i));
+	record_end(&o);
+	/* Behind the length and the tag; without what an exponent has not. */
+	FUZZ_CHECK(o.len == part.len + 5 &&
+	    memcmp(o.buf + 5, part.p, i < t->n ? part.len : 16) == 0);
+	record_out_free(&o);
+}
+
+static void
+check_found(const struct weak_tests *t, size_t i)
+{
+	enum weak_class class = i < t->n ?
+	    t->modulus[i].class :
+	    t->exponent[i - t->n].class;
+
+	FUZZ_CHECK(*weak_class_name(class) != '\0');
+	FUZZ_CHECK(class != WEAK_SHARED_PRIME ||
+	    t->modulus[i].other == WEAK_COMMON_UNKNOWN ||
+	    (t->modulus[i].other < t->n && t->modulus[i].other != i));
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct modulus modulus[MODULI] = { [1] = { .is_open = true } };
+	struct weak_exponent exponent[EXPONENTS] = { { .modulus = 1 } };
+	struct weak_tests t = {
+		.modulus = modulus,
+		.n = MODULI,
+		.exponent = exponent,
+		.n_exponents = EXPONENTS,
+	};
+	struct kv_bytes b = { data, size };
+	struct kv_span part;
+	size_t next = 0;
+
+	while (kv_bytes_get_string(&b, &part) == KV_OK &&
+	    weak_records_get_found((struct kv_bytes){ part.p, part.len }, &t,
+		&next)) {
+		FUZZ_CHECK(next > 0 && next <= MODULI + EXPONENTS);
+		check_found(&t, next - 1);
+		check_told(&t, next - 1, part);
+	}
+	return 0;
+}
