@@ -443,7 +443,6 @@ drop_settled(struct brake *b)
 
 /* --- the decision --------------------------------------------------------- */
 
-/* Prints what to do. */
 static void
 report_remedy(const struct brake *b)
 {
@@ -550,7 +549,6 @@ read_hold(struct update_conf *conf)
 	return &conf->source[0].hold;
 }
 
-/* Sets up b. False after a message. */
 static bool
 open_brake(struct brake *b)
 {

@@ -19,7 +19,6 @@
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 
-/* What is found on the way. */
 struct search {
 	struct brake_configurations *c;
 	char **file; /* the sshd_config of each sshd */
@@ -60,7 +59,6 @@ append(char ***v, size_t *n, const char *text)
 	return true;
 }
 
-/* Adds a configuration, unless it is known. */
 static void
 add(struct search *f, const char *path)
 {
@@ -83,7 +81,6 @@ report_incomplete(struct search *f, const char *where, const char *why)
 
 /* --- sshd ----------------------------------------------------------------- */
 
-/* Adds the configurations of the guards in t. */
 static void
 add_of_guards(struct search *f, const struct sshd_tree *t)
 {

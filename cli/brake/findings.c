@@ -117,7 +117,6 @@ brake_findings_key(const struct report *r, const struct input_key *key,
 	free(text);
 }
 
-/* Prints what of the accounts could not be compared. */
 void
 brake_findings_problem(const struct input_problem *p)
 {

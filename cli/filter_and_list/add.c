@@ -15,7 +15,6 @@
 #include "sets/list_names.h"
 #include "sets/list_writer.h"
 
-/* One run. */
 struct adding {
 	struct intake in;
 	const struct set_options *o;

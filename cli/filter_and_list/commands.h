@@ -44,6 +44,8 @@ int set_command_run(const struct cli_command *cmd, int argc, char **argv);
 bool delta_between(const struct set_command *c, const struct set_options *o,
     char **path);
 
+void print_hex(const uint8_t *p, size_t len);
+
 /* The numbers of records by source, which have names in the file names. */
 json_t *sources_to_json(int names, const uint64_t from[static UINT8_MAX + 1]);
 

@@ -20,6 +20,13 @@ struct explaining {
 	bool failed;
 };
 
+void
+print_hex(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		printf("%02x", p[i]);
+}
+
 /* --- a filter ------------------------------------------------------------- */
 
 /* Prints a table of the hashes of an SPKI. False after a message. */
@@ -34,8 +41,7 @@ explain_spki(struct kv_span spki, void *arg)
 
 	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
 	fputs("spki sha256 ", stdout);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		printf("%02x", digest[i]);
+	print_hex(digest, sizeof(digest));
 	printf("\nh1 %016" PRIx64 " h2 %016" PRIx64 "\n", h.h1, h.h2);
 	printf("%4s %13s %12s %4s %s\n", "hash", "position", "byte", "mask",
 	    "set");
@@ -72,8 +78,7 @@ print_record(const struct explaining *e, const char *where, uint64_t number,
 	kv_sources_name(e->set.sources, record[KV_BLOCKLIST_HASH_BYTES], name);
 	printf("%s %10" PRIu64 " %12" PRIu64 " ", where, number,
 	    number * KV_BLOCKLIST_RECORD_BYTES);
-	for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
-		printf("%02x", record[i]);
+	print_hex(record, KV_BLOCKLIST_HASH_BYTES);
 	printf(" %s\n", name);
 }
 
@@ -149,8 +154,7 @@ explain_by_list(struct explaining *e, const struct input_key *key)
 		puts("exact lists have no keys of this type");
 	for (size_t i = 0; i < n; i++) {
 		fputs("hash ", stdout);
-		for (size_t k = 0; k < sizeof(hash[i].byte); k++)
-			printf("%02x", hash[i].byte[k]);
+		print_hex(hash[i].byte, sizeof(hash[i].byte));
 		putchar('\n');
 		if (!print_neighbours(e, &hash[i], &found) ||
 		    !check_lookup(e, &hash[i], found > 0))

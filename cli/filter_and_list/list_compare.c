@@ -12,7 +12,6 @@
 
 #define IDS (UINT8_MAX + 1)
 
-/* One of the two lists. */
 struct side {
 	struct set set;
 	/* Records that the other does not have, by source. */
@@ -38,8 +37,7 @@ count_record(const uint8_t *record, bool is_new, bool again, void *arg)
 	s->only[id]++;
 	if (d->all) {
 		putchar(is_new ? '+' : '-');
-		for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
-			printf("%02x", record[i]);
+		print_hex(record, KV_BLOCKLIST_HASH_BYTES);
 		kv_sources_name(s->set.sources, id, name);
 		printf(" %s\n", name);
 	}

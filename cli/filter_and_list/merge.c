@@ -273,7 +273,6 @@ merge_lists(struct merging *m, const char *path)
 
 /* --- both ----------------------------------------------------------------- */
 
-/* Whether this file is one of the inputs. */
 static bool
 is_input(const struct merging *m, const struct stat *st)
 {

@@ -30,7 +30,6 @@ fail(struct unpacked *u, enum unpack_end end, int error)
 	return false;
 }
 
-/* Takes what is unpacked. */
 static bool
 add_unpacked(const void *p, size_t len, void *arg)
 {
@@ -48,7 +47,6 @@ add_unpacked(const void *p, size_t len, void *arg)
 	return true;
 }
 
-/* Reads the packed file to its end. */
 static bool
 read_packed(int packed, struct unxz *xz, struct unpacked *u)
 {

@@ -60,7 +60,6 @@ additions_close(struct additions *a)
 
 /* --- the window ----------------------------------------------------------- */
 
-/* Makes the pages from..end zero. */
 static void
 clear(struct additions_window *w, size_t from, size_t end)
 {
@@ -91,7 +90,6 @@ next(const struct additions_window *w, int fd, size_t at, int what)
 	    (size_t)(found - w->start);
 }
 
-/* Reads the pages from..end. */
 static bool
 read_pages(struct additions *a, size_t from, size_t end)
 {
@@ -284,7 +282,6 @@ additions_put(struct additions *a, const struct kv_pkbf_hash *h)
 	return true;
 }
 
-/* Sets the bits of all keys that lie in the window. */
 static bool
 set_all_bits(struct additions *a)
 {

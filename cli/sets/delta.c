@@ -51,7 +51,6 @@ put_u64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* What the header holds of two filters. */
 static bool
 decode_filters(const uint8_t *p, struct delta_full_header *x)
 {
@@ -73,7 +72,6 @@ decode_filters(const uint8_t *p, struct delta_full_header *x)
 	return true;
 }
 
-/* What the header holds of two lists. */
 static bool
 decode_lists(const uint8_t *p, struct delta_full_header *x)
 {

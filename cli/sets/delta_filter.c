@@ -88,7 +88,6 @@ fill_last_word(uint8_t *block, size_t len)
 	return len + more;
 }
 
-/* A block of each filter. */
 static uint8_t old_block[DELTA_BLOCK_BYTES + WORD_BYTES];
 static uint8_t new_block[DELTA_BLOCK_BYTES + WORD_BYTES];
 

@@ -13,7 +13,6 @@
 /* The records that are looked up, as a login does: first, middle and last. */
 #define CANARIES 3
 
-/* Counts the records, and copies the canaries. */
 static void
 count_records(struct list_reader *r, struct list_facts *f,
     list_record canary[static CANARIES])
