@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "filter_and_list/commands.h"
-#include "keys/intake.h"
+#include "filter_and_list/intake.h"
 #include "keys/spki.h"
 #include "proof/reader.h"
 #include "sets/additions.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keys/intake: reads inputs whose keys are added to a filter or a list, with a
- * progress line. What cannot be read is printed and counted; the rest is read.
+ * filter_and_list/intake: reads inputs whose keys are added to a filter or a
+ * list, with a progress line. What cannot be read is printed and counted; the
+ * rest is read.
  */
-#ifndef CLI_KEYS_INTAKE_H
-#define CLI_KEYS_INTAKE_H
+#ifndef CLI_FILTER_AND_LIST_INTAKE_H
+#define CLI_FILTER_AND_LIST_INTAKE_H
 
 #include "keys/input.h"
 #include "base/progress.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Reads inputs whose keys go into a filter or a list, with progress. */
-#include "keys/intake.h"
+#include "filter_and_list/intake.h"
 
 #include "command.h"
 
