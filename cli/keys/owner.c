@@ -133,17 +133,17 @@ text_copy(const void *p, size_t len)
 static struct kv_span
 name_copy(const void *name, size_t len)
 {
-	static const char cut[] = "...";
+	static const char cut[] = { '.', '.', '.' };
 	char text[OWNER_MAX_BYTES];
-	size_t n = OWNER_MAX_BYTES - strlen(cut);
+	size_t n = OWNER_MAX_BYTES - sizeof(cut);
 
 	if (len <= OWNER_MAX_BYTES)
 		return text_copy(name, len);
 	memcpy(text, name, sizeof(text));
 	for (int i = 0; i < 3 && (text[n] & 0xc0) == 0x80; i++)
 		n--;
-	memcpy(text + n, cut, strlen(cut));
-	return text_copy(text, n + strlen(cut));
+	memcpy(text + n, cut, sizeof(cut));
+	return text_copy(text, n + sizeof(cut));
 }
 
 /* The name that a string of JSON is, without its escapes. */

@@ -139,7 +139,7 @@ static bool
 learn_form(struct form *f, struct kv_span word, const uint8_t *blob, size_t len)
 {
 	uint8_t spki[KV_SPKI_MAX_BYTES];
-	struct kv_sshkey key;
+	struct kv_sshkey key = { 0 };
 	const struct kv_span *field = key.key.field;
 	const uint8_t *own;
 	uint32_t own_len;

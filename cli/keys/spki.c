@@ -33,23 +33,20 @@ is_spki(const uint8_t *p, size_t len)
 static const char *
 next_element(FILE *in, uint8_t *buf, size_t *lenp)
 {
-	struct kv_span rest = { buf, 0 };
-	size_t have = 0, len;
-	uint8_t tag;
+	enum der_header header = DER_SHORT;
+	struct kv_span rest;
+	size_t have = 0, len = 0;
+	uint8_t tag = 0;
+	int c;
 
 	*lenp = 0;
 	/* Byte by byte: a short element must not be overrun. */
-	while (have < DER_HEADER_BYTES) {
-		int c = getc(in);
-
-		if (c == EOF)
-			break;
+	while (header == DER_SHORT && have < DER_HEADER_BYTES &&
+	    (c = getc(in)) != EOF) {
 		buf[have++] = (uint8_t)c;
-		if (have >= 2 &&
-		    have >= 2 + (size_t)(buf[1] < 0x80 ? 0 : buf[1] & 0x7f))
-			break;
+		rest = (struct kv_span){ buf, have };
+		header = der_get_header(&rest, &tag, &len);
 	}
-	rest.len = have;
 	if (ferror(in))
 		return strerror(errno);
 	if (have == 0)
@@ -57,8 +54,8 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 	if (buf[0] == '-')
 		return "not raw DER but PEM, perhaps, which is read without "
 		       "--spki";
-	if (der_get_header(&rest, &tag, &len) != DER_WHOLE ||
-	    tag != DER_SEQUENCE || have != der_header_bytes(len))
+	if (header != DER_WHOLE || tag != DER_SEQUENCE ||
+	    have != der_header_bytes(len))
 		return "not a SubjectPublicKeyInfo in DER";
 	if (len > PEM_MAX_BYTES - have)
 		return "longer than any key";
