@@ -221,29 +221,34 @@ is_in_comment(struct kv_span text, size_t at)
 }
 
 static void
-report(struct finder *f, struct inside_found found)
+report(struct finder *f, const struct inside_found *found)
 {
 	f->given++;
 	if (f->found != NULL)
-		f->found(&found, f->arg);
+		f->found(found, f->arg);
 }
 
 static void
 report_problem(struct finder *f, const char *reason)
 {
-	report(f, (struct inside_found){ INSIDE_PROBLEM, .reason = reason });
+	report(f, &(struct inside_found){ INSIDE_PROBLEM, .reason = reason });
+}
+
+static void
+report_text(struct finder *f, enum inside_is is, struct kv_span text)
+{
+	report(f, &(struct inside_found){ is, .text = text });
 }
 
 static void
 report_key(struct finder *f, const struct kv_sshkey *key, size_t end)
 {
-	const struct kv_span none = { 0 };
-	bool blank = end < f->text.len &&
-	    (f->text.p[end] == ' ' || f->text.p[end] == '\t');
+	struct inside_found found = { INSIDE_KEY, .key = key };
 
-	report(f,
-	    (struct inside_found){ INSIDE_KEY, .key = key,
-		.text = blank ? comment_at(f->text, end) : none });
+	if (end < f->text.len &&
+	    (f->text.p[end] == ' ' || f->text.p[end] == '\t'))
+		found.text = comment_at(f->text, end);
+	report(f, &found);
 }
 
 /* Decodes at most max characters of base64, up to another character. */
@@ -342,8 +347,7 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 	if (kv_keyname_find_in_blob(name, &any_curve) == NULL) {
 		if (middle || word.len == 0 || !kv_span_equal(name, word))
 			return at + 1;
-		report(f,
-		    (struct inside_found){ INSIDE_UNKNOWN, .text = word });
+		report_text(f, INSIDE_UNKNOWN, word);
 		return end;
 	}
 	if (!middle) {
@@ -531,9 +535,8 @@ report_block(struct finder *f, const struct pem_place *place)
 	*p++ = '\n';
 	p = mempcpy(p, place->end.p, place->end.len);
 	*p++ = '\n';
-	report(f,
-	    (struct inside_found){ INSIDE_BLOCK,
-		.text = { block, (size_t)(p - block) } });
+	report_text(f, INSIDE_BLOCK,
+	    (struct kv_span){ block, (size_t)(p - block) });
 	explicit_bzero(block, cap);
 	free(block);
 }
@@ -587,9 +590,7 @@ find_all(struct finder *f)
 		} else if (place.keyless) {
 			/* Its text may hold keys. */
 		} else if (f->nested == 0 && is_rest_empty(place.body)) {
-			report(f,
-			    (struct inside_found){ INSIDE_BEGIN,
-				.text = place.begin });
+			report_text(f, INSIDE_BEGIN, place.begin);
 		} else if (begins_base64(place.body)) {
 			report_problem(f, "PEM block has no end");
 		}

@@ -12,7 +12,7 @@
 
 /* All pointers are valid only during the call. */
 struct inside_found {
-	enum {
+	enum inside_is {
 		INSIDE_KEY,
 		INSIDE_BLOCK,	/* a whole one, as pem_read reads it */
 		INSIDE_BEGIN,	/* a BEGIN line, whose block goes on behind */
