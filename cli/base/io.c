@@ -127,6 +127,9 @@ io_is_named(int fd, int dir, const char *name)
 	    io_is_same(&its, &named);
 }
 
+/* More than a process of ours opens. */
+#define NUMBERS_MAX 65536
+
 static bool
 close_by_number(unsigned int first, unsigned int last)
 {
@@ -134,8 +137,12 @@ close_by_number(unsigned int first, unsigned int last)
 	const struct dirent *e;
 	int error = 0;
 
-	if (dir == NULL)
-		return false;
+	/* Without /proc, or behind a wall that hides it. */
+	if (dir == NULL) {
+		for (; first <= last && first < NUMBERS_MAX; first++)
+			close((int)first);
+		return true;
+	}
 	while ((errno = 0, e = readdir(dir)) != NULL) {
 		const unsigned long fd = strtoul(e->d_name, NULL, 10);
 
