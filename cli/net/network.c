@@ -347,8 +347,8 @@ receive_head(struct get *g, struct kv_bytes b)
 }
 
 /*
- * Moves up to len bytes from the pipe to the file. Where the file system has no
- * splice(2), they pass through a buffer. Returns as read(2) does.
+ * Moves up to len bytes from the pipe to the file. Where the file system or the
+ * kernel has no splice(2), they pass through a buffer. Returns as read(2) does.
  */
 static ssize_t
 move(int from, int to, size_t len)
@@ -357,7 +357,7 @@ move(int from, int to, size_t len)
 	ssize_t n = splice(from, NULL, to, NULL, len,
 	    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
-	if (n != -1 || errno != EINVAL)
+	if (n != -1 || (errno != EINVAL && errno != ENOSYS && errno != EPERM))
 		return n;
 	n = read(from, buf, len < sizeof(buf) ? len : sizeof(buf));
 	return n <= 0 || io_write(to, buf, (size_t)n) ? n : -1;
