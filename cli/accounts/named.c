@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "accounts/named.h"
 
-#include <sys/mman.h>
-
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include "accounts/machine.h"
 #include "command.h"
 #include "base/io.h"
+#include "host/memory.h"
 #include "reading/keys.h"
 
 #define LOG_PREFIX "key_fp="
@@ -82,7 +81,7 @@ split_line_number(const char *text, char *file, size_t cap, uint64_t *linep)
 static bool
 read_text(const struct input_sink *sink, char **words)
 {
-	int fd = memfd_create("key", MFD_CLOEXEC);
+	int fd = memory_file("key");
 	bool ok = fd != -1;
 
 	for (; ok && *words != NULL; words++)

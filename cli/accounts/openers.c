@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "accounts/openers.h"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -19,6 +18,7 @@
 #include "accounts/files.h"
 #include "base/io.h"
 #include "host/become.h"
+#include "host/memory.h"
 #include "host/mounts.h"
 #include "host/root_file.h"
 #include "kv_wildcards.h"
@@ -112,7 +112,7 @@ copy_if_fuse(int *fdp)
 
 	if (fstatfs(*fdp, &st) == 0 && st.f_type != FUSE_MAGIC)
 		return true;
-	if ((copy = memfd_create("keys", MFD_CLOEXEC)) != -1) {
+	if ((copy = memory_file("keys")) != -1) {
 		while (total < FUSE_MAX_BYTES &&
 		    (n = sendfile(copy, *fdp, NULL, most)) > 0)
 			total += n;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "brake/brake.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 #include "brake/parts.h"
 #include "command.h"
 #include "base/io.h"
+#include "host/memory.h"
 #include "host/place.h"
 #include "upkeep/settings.h"
 
@@ -559,7 +559,7 @@ open_brake(struct brake *b)
 	if (c->hold == NULL)
 		b->hold = read_hold(&b->conf);
 	if (c->sources != NULL &&
-	    ((b->sources = memfd_create("sources", MFD_CLOEXEC)) == -1 ||
+	    ((b->sources = memory_file("sources")) == -1 ||
 		!io_write(b->sources, c->sources, len)))
 		return cli_failed(c->path, "cannot be judged");
 	return find_target(c->path, &b->target) &&

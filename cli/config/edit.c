@@ -3,7 +3,6 @@
  * keyveto config edit: edits a copy of keyveto.conf, and checks the copy before
  * it replaces the file.
  */
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -20,6 +19,7 @@
 #include "host/change.h"
 #include "host/program.h"
 #include "base/io.h"
+#include "host/memory.h"
 #include "sshd_config/block.h"
 
 #define WORDS_MAX 64
@@ -342,7 +342,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 
 	if (refuses_all(is))
 		return true;
-	c.fd = memfd_create("keyveto.conf", MFD_CLOEXEC);
+	c.fd = memory_file("keyveto.conf");
 	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
 	    cli_failed(e->path, "cannot be judged");
 	may = may && change_may_take_effect(&c, &effect);

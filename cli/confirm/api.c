@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "confirm/api.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,6 +12,7 @@
 
 #include "base/io.h"
 #include "command.h"
+#include "host/memory.h"
 #include "net/fetch.h"
 #include "proof/jws.h"
 #include "working/working.h"
@@ -83,7 +82,7 @@ api_open(struct api *a, const char *url, const struct https_limits *limits,
 		a->url[len - 1] = '\0';
 	for (len = strlen(a->shown); len > 0 && a->shown[len - 1] == '/'; len--)
 		a->shown[len - 1] = '\0';
-	a->body = memfd_create("answer", MFD_CLOEXEC);
+	a->body = memory_file("answer");
 	if (a->body == -1)
 		cli_error("%s", strerror(errno));
 	return a->body != -1;

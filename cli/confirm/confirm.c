@@ -4,7 +4,6 @@
  * exact list does, keeps the proofs, and puts the confirmed ones into an exact
  * list.
  */
-#include <sys/mman.h>
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 #include "confirm/output.h"
 #include "host/change.h"
 #include "base/io.h"
+#include "host/memory.h"
 #include "sets/list_consulted.h"
 #include "base/progress.h"
 #include "net/network.h"
@@ -364,7 +364,7 @@ may_change_list(struct confirm *c, bool *consultedp)
 	struct change change = {
 		.kind = CHANGE_LIST,
 		.path = c->keep.list,
-		.fd = memfd_create("confirmed", MFD_CLOEXEC),
+		.fd = memory_file("confirmed"),
 		.what = "the list with the confirmed keys",
 		.config = c->o->judge.config,
 		.hold = &c->hold,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "proof/reader.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -14,6 +13,7 @@
 
 #include "base/io.h"
 #include "host/files.h"
+#include "host/memory.h"
 #include "keys/der_element.h"
 #include "kv_base64.h"
 #include "kv_spki.h"
@@ -560,7 +560,7 @@ static void
 keep_input(struct reader *r, const char *input, struct kv_span data)
 {
 	struct kept *kept = reallocarray(r->kept, r->n_kept + 1, sizeof(*kept));
-	int fd = memfd_create("proofs", MFD_CLOEXEC);
+	int fd = memory_file("proofs");
 
 	if (kept != NULL)
 		r->kept = kept;

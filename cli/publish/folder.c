@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "publish/folder.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/memory.h"
 
 #define NEW_NAME ".keyveto-new"
 #define SCRATCH_NAME ".keyveto-scratch"
@@ -245,7 +245,7 @@ folder_scratch(const struct folder *f)
 	const int part = f->part[FOLDER_FILES];
 	/* A dry run makes no directory. */
 	int fd = part == -1 ?
-	    memfd_create("scratch", MFD_CLOEXEC) :
+	    memory_file("scratch") :
 	    openat(part, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd == -1 && part != -1 &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "publish/sign.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 
 #include "command.h"
 #include "base/io.h"
+#include "host/memory.h"
 #include "host/program.h"
 #include "published/index.h"
 
@@ -92,7 +92,7 @@ run_keygen(const char *key, const char *const *argv, int in, int third,
 
 	/* A person sees at once that a token wants to be touched. */
 	if (isatty(STDERR_FILENO) != 1)
-		errors = memfd_create("errors", MFD_CLOEXEC);
+		errors = memory_file("errors");
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		report_failure(key, errno, "");
 		if (errors != -1)
@@ -124,7 +124,7 @@ run_keygen(const char *key, const char *const *argv, int in, int third,
 static int
 in_memory(const char *text, size_t len)
 {
-	int fd = memfd_create("index", MFD_CLOEXEC);
+	int fd = memory_file("index");
 
 	if (fd != -1 && io_write_at(fd, text, len, 0))
 		return fd;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/text.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "host/memory.h"
 
 int
 update_text_make(const char *shown)
 {
-	const int fd = memfd_create("text", MFD_CLOEXEC);
+	const int fd = memory_file("text");
 
 	if (fd == -1)
 		cli_error("%s: %s", shown, strerror(errno));
