@@ -326,15 +326,6 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 }
 
 static void
-warn_of_walls(struct talk *t, unsigned int missing)
-{
-	const struct run *run = t->arg;
-
-	if (!run->r->quiet)
-		wall_warn("the reader of files", missing);
-}
-
-static void
 send_file(struct run *run, struct step *s)
 {
 	const int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
@@ -356,7 +347,7 @@ start_reader(struct run *run)
 {
 	run->talk = (struct talk){
 		.answer = receive_answer,
-		.walls = warn_of_walls,
+		.quiet = run->r->quiet,
 		.arg = run,
 	};
 	run->talks = true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "reading/reading.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/memory.h"
 #include "reading/talk.h"
 
 /* The longest strings of a problem that are printed. */
@@ -83,7 +83,7 @@ copy_pipe(int fd)
 
 	if (fstat(fd, &st) == -1 || !S_ISFIFO(st.st_mode))
 		return true;
-	if ((copy = memfd_create("keyveto", MFD_CLOEXEC)) == -1)
+	if ((copy = memory_file("keyveto")) == -1)
 		return false;
 	while ((n = read(fd, buf, sizeof(buf))) > 0) {
 		total += (size_t)n;
@@ -132,15 +132,6 @@ get_flag(struct kv_bytes *b, bool *flagp)
 		return false;
 	*flagp = n == 1;
 	return true;
-}
-
-static void
-warn_of_walls(struct talk *t, unsigned int missing)
-{
-	const struct reading *x = t->arg;
-
-	if (!x->r->quiet)
-		wall_warn("the reader of files", missing);
 }
 
 static bool
@@ -323,7 +314,7 @@ reading_run(struct report *r, const struct reading_options *o, char **paths,
 	snprintf(x->what, sizeof(x->what), "%s", progress->what);
 	x->talk = (struct talk){
 		.answer = receive_answer,
-		.walls = warn_of_walls,
+		.quiet = r->quiet,
 		.took_answers = flush_findings,
 		.arg = x,
 	};

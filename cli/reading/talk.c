@@ -54,8 +54,11 @@ receive_hello(struct talk *t, struct kv_bytes b)
 	    b.left != 0)
 		return false;
 	t->greeted = true;
-	if (t->walls != NULL)
-		t->walls(t, WALL_ALL & ~(unsigned int)walls);
+	if (t->wallsp != NULL)
+		*t->wallsp = (unsigned int)walls;
+	else if (!t->quiet)
+		wall_warn("the reader of files",
+		    WALL_ALL & ~(unsigned int)walls);
 	return true;
 }
 
@@ -404,14 +407,6 @@ talk_end(struct talk *t)
 	return !has_failed(t);
 }
 
-static void
-note_walls(struct talk *t, unsigned int missing)
-{
-	unsigned int *walls = t->arg;
-
-	*walls = WALL_ALL & ~missing;
-}
-
 static bool
 receive_keys_end(struct talk *t, uint8_t tag, struct kv_bytes b)
 {
@@ -422,11 +417,7 @@ receive_keys_end(struct talk *t, uint8_t tag, struct kv_bytes b)
 bool
 reading_find_walls(unsigned int *wallsp, char why[static WALL_WHY_BYTES])
 {
-	struct talk t = {
-		.answer = receive_keys_end,
-		.walls = note_walls,
-		.arg = wallsp,
-	};
+	struct talk t = { .answer = receive_keys_end, .wallsp = wallsp };
 
 	*wallsp = 0;
 	talk_start(&t);

@@ -17,8 +17,9 @@ struct talk {
 	 * ended at the last one. False: the reader never says such a thing.
 	 */
 	bool (*answer)(struct talk *t, uint8_t tag, struct kv_bytes payload);
-	/* Is told which walls do not stand, at first. NULL: nobody is. */
-	void (*walls)(struct talk *t, unsigned int missing);
+	/* Gets the walls that stand. NULL: a warning names the others. */
+	unsigned int *wallsp;
+	bool quiet; /* no such warning */
 	/* Is called when all answers so far were passed on. NULL: nobody is. */
 	void (*took_answers)(struct talk *t);
 	void *arg;
