@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -88,28 +88,40 @@ find_naming(const struct questions *q, const char *path, const char **wordp)
 
 /*
  * Opens a file below a folder, which may be anybody's: a link there could lead
- * the worker to any file.
+ * the worker to any file. openat2(2) would do it in one call, but there are
+ * kernels and containers without it.
  */
 static int
 open_below(const char *folder, const char *path, int flags)
 {
-	const unsigned int how_to_open = O_RDONLY | O_CLOEXEC | O_NOCTTY |
-	    (unsigned int)flags;
-	const struct open_how how = {
-		.flags = how_to_open,
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
-	};
-	const int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd, error;
+	int fd;
 
-	if (dir == -1)
-		return -1;
 	path += strlen(folder);
 	path += strspn(path, "/");
-	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	error = errno;
-	close(dir);
-	errno = error;
+	errno = ENOENT;
+	if (*path == '\0')
+		return -1;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	while (fd != -1 && *path != '\0') {
+		const size_t len = strcspn(path, "/");
+		const char *next = path + len + strspn(path + len, "/");
+		const int dir = fd;
+		char name[NAME_MAX + 1];
+		int error = len > NAME_MAX ? ENAMETOOLONG : EXDEV;
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, path);
+		fd = -1;
+		if (len <= NAME_MAX && strcmp(name, "..") != 0) {
+			fd = openat(dir, name,
+			    O_CLOEXEC | O_NOFOLLOW |
+				(*next != '\0' ? O_PATH | O_DIRECTORY :
+						 O_RDONLY | O_NOCTTY | flags));
+			error = errno;
+		}
+		close(dir);
+		errno = error;
+		path = next;
+	}
 	return fd;
 }
 
