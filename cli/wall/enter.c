@@ -243,14 +243,33 @@ allow_all(scmp_filter_ctx ctx, const int *call, size_t n)
 	return ok;
 }
 
+/*
+ * Memory that no code is in. A filter does not see the arguments of mmap(2) where
+ * the call has them in memory: s390x has no other call; i386 has mmap2(2).
+ */
+static bool
+allow_memory(scmp_filter_ctx ctx)
+{
+	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
+	    PROT_EXEC, 0);
+
+#if defined(__s390__)
+	if (!allow(ctx, SCMP_SYS(mmap), 0, NULL))
+		return false;
+#elif !defined(__i386__)
+	if (!allow(ctx, SCMP_SYS(mmap), 1, &no_code))
+		return false;
+#endif
+	return allow(ctx, SCMP_SYS(mmap2), 1, &no_code) &&
+	    allow(ctx, SCMP_SYS(mprotect), 1, &no_code);
+}
+
 /* The calls that are allowed with some arguments. */
 static bool
 allow_some(scmp_filter_ctx ctx)
 {
 	const struct scmp_arg_cmp thread = SCMP_CMP(CLONE_FLAGS_ARG,
 	    SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
-	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
-	    PROT_EXEC, 0);
 	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL, 0);
 	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0, 0);
 	/* A terminal that was handed over could be written, too. */
@@ -262,10 +281,7 @@ allow_some(scmp_filter_ctx ctx)
 	return allow(ctx, SCMP_SYS(write), 1, &answers) &&
 	    allow(ctx, SCMP_SYS(writev), 1, &answers) &&
 	    allow(ctx, SCMP_SYS(close), 1, &others) &&
-	    allow(ctx, SCMP_SYS(clone), 1, &thread) &&
-	    allow(ctx, SCMP_SYS(mmap), 1, &no_code) &&
-	    allow(ctx, SCMP_SYS(mmap2), 1, &no_code) &&
-	    allow(ctx, SCMP_SYS(mprotect), 1, &no_code) &&
+	    allow(ctx, SCMP_SYS(clone), 1, &thread) && allow_memory(ctx) &&
 	    allow(ctx, SCMP_SYS(fcntl), 1, &flags) &&
 	    allow(ctx, SCMP_SYS(fcntl64), 1, &flags) &&
 	    allow(ctx, SCMP_SYS(prlimit64), 1, &only_asks);
