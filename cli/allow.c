@@ -74,10 +74,10 @@ set_key(struct request *q, const char *key)
 		if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)key,
 					     strlen(key) },
 			q->digest) != KV_OK) {
-			cli_error("%s: not a fingerprint; it is SHA256: and 43 "
-				  "characters, as ssh-keygen -l prints it",
+			return cli_error(
+			    "%s: not a fingerprint; it is SHA256: and 43 "
+			    "characters, as ssh-keygen -l prints it",
 			    key);
-			return false;
 		}
 	} else {
 		reading_keys(key, &sink);
@@ -109,14 +109,12 @@ set_date(struct request *q, const char *date)
 	n = snprintf(line, sizeof(line), "AllowKey %s until=%s", q->fingerprint,
 	    date);
 	if (strlen(date) != 10 || date[strspn(date, "0123456789-")] != '\0' ||
-	    !config_line_allows(line, (size_t)n, &key)) {
-		cli_error("--until takes a date, YYYY-MM-DD, not %s", date);
-		return false;
-	}
+	    !config_line_allows(line, (size_t)n, &key))
+		return cli_error("--until takes a date, YYYY-MM-DD, not %s",
+		    date);
 	if (key.until >= today)
 		return true;
-	cli_error("--until %s: that day is past", date);
-	return false;
+	return cli_error("--until %s: that day is past", date);
 }
 
 static bool
@@ -127,30 +125,26 @@ set_reason(struct request *q, char **word, int n)
 	for (int i = 0; i < n; i++) {
 		const size_t more = strlen(word[i]) + (i > 0);
 
-		if (len + more > REASON_MAX) {
-			cli_error("a reason of more than %d bytes", REASON_MAX);
-			return false;
-		}
+		if (len + more > REASON_MAX)
+			return cli_error("a reason of more than %d bytes",
+			    REASON_MAX);
 		len += (size_t)sprintf(q->reason + len, "%s%s",
 		    i > 0 ? " " : "", word[i]);
 	}
 	for (const char *p = q->reason; *p != '\0'; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-			cli_error("a control character in the reason");
-			return false;
-		}
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return cli_error("a control character in the reason");
 	}
 	/* keyveto.conf would read it as a date. */
-	if (strncmp(q->reason, "until=", 6) == 0) {
-		cli_error("a reason cannot begin with until=; the date is "
-			  "given by --until");
-		return false;
-	}
+	if (strncmp(q->reason, "until=", 6) == 0)
+		return cli_error(
+		    "a reason cannot begin with until=; the date is "
+		    "given by --until");
 	if (q->reason[strspn(q->reason, " ")] != '\0')
 		return true;
-	cli_error("give a reason: it is written beside the key, and to the log "
-		  "whenever the key is used");
-	return false;
+	return cli_error(
+	    "give a reason: it is written beside the key, and to the log "
+	    "whenever the key is used");
 }
 
 /*
@@ -180,8 +174,7 @@ build_line(struct request *q)
 		q->until != NULL ? q->until : "", reason) != -1)
 		return true;
 	q->line = NULL;
-	cli_error("%s", strerror(errno));
-	return false;
+	return cli_error("%s", strerror(errno));
 }
 
 /* Whether line is an AllowKey line of the key. */
@@ -216,10 +209,8 @@ marks_allow(const struct request *q, const struct config_text *t)
 
 	lines = sshd_block_lines(t->text, t->len, &len, &blocks, why,
 	    sizeof(why));
-	if (lines == NULL) {
-		cli_error("%s:%s", q->config, why);
-		return false;
-	}
+	if (lines == NULL)
+		return cli_error("%s:%s", q->config, why);
 	for (const char *p = lines, *end = lines + len; p < end;
 	     p += line_length(p, end) + 1)
 		inside |= is_line_of_key(q, p, line_length(p, end));
@@ -253,10 +244,8 @@ build_change(const struct request *q, const struct config_text *t,
 	char *out = malloc(t->len + more + 1);
 
 	*c = (struct edited){ .now.text = out };
-	if (out == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (out == NULL)
+		return cli_error("%s", strerror(errno));
 	for (const char *p = t->text; p < end;) {
 		const size_t len = line_length(p, end);
 		const size_t whole = len + (p + len < end);
@@ -315,12 +304,10 @@ check_result(const struct request *q, const struct config_text *t)
 	    q->remove ? 0 : (int64_t)time(NULL));
 	if (ok &&
 	    (q->remove ? key != NULL :
-			 key == NULL || strcmp(key->reason, q->reason) != 0)) {
-		cli_error(
+			 key == NULL || strcmp(key->reason, q->reason) != 0))
+		ok = cli_error(
 		    "%s: keyveto.conf's parser would misread this line: %s",
 		    q->config, q->line != NULL ? q->line : q->fingerprint);
-		ok = false;
-	}
 	kv_config_free(&c);
 	return ok;
 }
@@ -358,28 +345,24 @@ change_config(const struct request *q, struct config_swap *s)
 	struct edited c;
 	bool ok, same;
 
-	if (s->r.old == -1) {
-		cli_error(
+	if (s->r.old == -1)
+		return cli_error(
 		    "%s: does not exist; make one with " CONFIG_EDIT_COMMAND,
 		    q->config);
-		return false;
-	}
 	if (has_mistakes(q, &s->was, true)) {
 		(void)has_mistakes(q, &s->was, false);
-		cli_error(
+		return cli_error(
 		    "%s: has a mistake, and no AllowKey line counts until "
 		    "it is corrected: correct it with " CONFIG_EDIT_COMMAND,
 		    q->config);
-		return false;
 	}
 	if (!marks_allow(q, &s->was) || !build_change(q, &s->was, &c))
 		return false;
 	same = c.now.len == s->was.len &&
 	    memcmp(c.now.text, s->was.text, c.now.len) == 0;
 	if (q->remove && c.n == 0) {
-		cli_error("%s: no AllowKey line of %s", q->config,
+		ok = cli_error("%s: no AllowKey line of %s", q->config,
 		    q->fingerprint);
-		ok = false;
 	} else if (same) {
 		printf("%s is let in already: the line is there\n",
 		    q->fingerprint);

@@ -81,7 +81,7 @@ cli_run_subcommand(const struct cli_command *cmd,
 	return help && cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-void
+bool
 cli_error(const char *fmt, ...)
 {
 	char text[8192];
@@ -93,22 +93,21 @@ cli_error(const char *fmt, ...)
 	fputs("keyveto: ", stderr);
 	cli_print_safe(stderr, text, strlen(text));
 	putc('\n', stderr);
+	return false;
 }
 
-void
+bool
 cli_error_at(const char *path, uint64_t line, const char *reason)
 {
 	if (line > 0)
-		cli_error("%s:%" PRIu64 ": %s", path, line, reason);
-	else
-		cli_error("%s: %s", path, reason);
+		return cli_error("%s:%" PRIu64 ": %s", path, line, reason);
+	return cli_error("%s: %s", path, reason);
 }
 
 bool
 cli_failed(const char *path, const char *what)
 {
-	cli_error("%s: %s: %s", path, what, strerror(errno));
-	return false;
+	return cli_error("%s: %s: %s", path, what, strerror(errno));
 }
 
 const char *
@@ -190,8 +189,7 @@ cli_stdout_ok(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
-	cli_error("standard output: %s", strerror(errno));
-	return false;
+	return cli_error("standard output: %s", strerror(errno));
 }
 
 bool
@@ -204,13 +202,11 @@ cli_read_at(const char *path, int fd, void *buf, size_t len, off_t at)
 
 		if (n == -1 && errno == EINTR)
 			continue;
-		if (n <= 0) {
-			cli_error("%s: %s", path,
+		if (n <= 0)
+			return cli_error("%s: %s", path,
 			    n == -1 ?
 				strerror(errno) :
 				"became shorter while it was read; try again");
-			return false;
-		}
 		p += n;
 		len -= (size_t)n;
 		at += n;
@@ -238,9 +234,8 @@ cli_option_number(const char *option, uint64_t max, uint64_t *valuep)
 {
 	if (cli_read_number(optarg, 1, max, valuep))
 		return true;
-	cli_error("%s takes a number from 1 to %" PRIu64 ", not %s", option,
-	    max, optarg);
-	return false;
+	return cli_error("%s takes a number from 1 to %" PRIu64 ", not %s",
+	    option, max, optarg);
 }
 
 bool
@@ -249,8 +244,7 @@ cli_option_path(const char *option, const char **pathp)
 	*pathp = optarg;
 	if (*optarg == '/')
 		return true;
-	cli_error("%s takes an absolute path, not %s", option, optarg);
-	return false;
+	return cli_error("%s takes an absolute path, not %s", option, optarg);
 }
 
 bool
@@ -265,15 +259,14 @@ cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
 			o->blocklist[o->n_blocklists++] = value;
 			return true;
 		}
-		cli_error("more than %d lists", KV_CONFIG_MAX_BLOCKLISTS);
-		return false;
+		return cli_error("more than %d lists",
+		    KV_CONFIG_MAX_BLOCKLISTS);
 	}
 	if (o->n_filters < KV_CONFIG_MAX_FILTERS) {
 		o->filter[o->n_filters++] = value;
 		return true;
 	}
-	cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
-	return false;
+	return cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
 }
 
 const struct kv_paths *
@@ -359,21 +352,15 @@ report_unread(const struct kv_judge *j)
 {
 	bool ok = true;
 
-	if (j->broken[0] != '\0') {
-		cli_error("%s", j->broken);
-		ok = false;
-	}
+	if (j->broken[0] != '\0')
+		ok = cli_error("%s", j->broken);
 	for (size_t i = 0; i < j->n_filters; i++) {
-		if (j->filter[i].pkbf.fd == -1) {
-			cli_error("%s", j->filter[i].why);
-			ok = false;
-		}
+		if (j->filter[i].pkbf.fd == -1)
+			ok = cli_error("%s", j->filter[i].why);
 	}
 	for (size_t i = 0; i < j->n_lists; i++) {
-		if (j->list[i].blocklist.fd == -1) {
-			cli_error("%s", j->list[i].why);
-			ok = false;
-		}
+		if (j->list[i].blocklist.fd == -1)
+			ok = cli_error("%s", j->list[i].why);
 	}
 	return ok;
 }

@@ -158,12 +158,12 @@ int cli_run_subcommand(const struct cli_command *cmd,
 
 /*
  * Prints "keyveto: ", the message and a line end on stderr. Bytes that are not
- * printable ASCII become \xNN.
+ * printable ASCII become \xNN. Always false.
  */
-void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* cli_error about a line of a file; line 0: about the whole file. */
-void cli_error_at(const char *path, uint64_t line, const char *reason);
+bool cli_error_at(const char *path, uint64_t line, const char *reason);
 
 /* Prints path, what and the text of errno. Always false. */
 bool cli_failed(const char *path, const char *what);

@@ -123,23 +123,18 @@ find_accounts(struct machine *m)
 	bool all_mine = m->n_users > 0;
 
 	for (size_t i = 0; i < m->n_users; i++) {
-		if (!accounts_add(&m->accounts, m->user[i])) {
-			cli_error("account %s: %s", m->user[i],
+		if (!accounts_add(&m->accounts, m->user[i]))
+			return cli_error("account %s: %s", m->user[i],
 			    errno == ENOENT ? "there is none of that name" :
 					      strerror(errno));
-			return false;
-		}
 		all_mine &= m->accounts.v[i].uid == uid;
 	}
-	if (uid != 0 && !all_mine) {
-		cli_error("only root can audit the accounts of others: run it "
-			  "as root, or with --user and your own name");
-		return false;
-	}
-	if (m->n_users == 0 && !accounts_add_all(&m->accounts)) {
-		cli_error("the list of accounts: %s", strerror(errno));
-		return false;
-	}
+	if (uid != 0 && !all_mine)
+		return cli_error(
+		    "only root can audit the accounts of others: run it "
+		    "as root, or with --user and your own name");
+	if (m->n_users == 0 && !accounts_add_all(&m->accounts))
+		return cli_error("the list of accounts: %s", strerror(errno));
 	if (m->accounts.n == 0)
 		cli_error("the system lists no account");
 	return m->accounts.n > 0;

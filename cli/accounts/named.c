@@ -150,10 +150,9 @@ set_fingerprint(struct named_keys *n, const char *word)
 			n->digest) == KV_OK)
 			return true;
 	}
-	cli_error("%s: not a SHA256 fingerprint; that is " SHA256_PREFIX
-		  " and %d characters, as ssh-keygen -l prints it",
+	return cli_error("%s: not a SHA256 fingerprint; that is " SHA256_PREFIX
+			 " and %d characters, as ssh-keygen -l prints it",
 	    word, SHA256_CHARS);
-	return false;
 }
 
 bool
@@ -167,12 +166,11 @@ named_keys_read(struct named_keys *n, char **words)
 	if (is_fingerprint(*words)) {
 		if (!set_fingerprint(n, *words++))
 			return false;
-		if (*words == NULL && geteuid() != 0) {
-			cli_error("only root can look for a fingerprint among "
-				  "the keys of this machine; name the file "
-				  "that has the key, or give the key itself");
-			return false;
-		}
+		if (*words == NULL && geteuid() != 0)
+			return cli_error(
+			    "only root can look for a fingerprint among "
+			    "the keys of this machine; name the file "
+			    "that has the key, or give the key itself");
 		if (*words == NULL)
 			return machine_each_key(n->judge, on_key, n,
 			    &n->problems);

@@ -98,10 +98,8 @@ tell_logins(struct audit *a)
 	if (!login_logs_read(&a->logs, &a->logins, &a->report, o->log,
 		o->n_logs))
 		return false;
-	if (!o->quiet && !logins_print(&a->logins, o->json)) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (!o->quiet && !logins_print(&a->logins, o->json))
+		return cli_error("%s", strerror(errno));
 	return true;
 }
 

@@ -6,8 +6,7 @@
 static bool
 report_no_sha(void)
 {
-	cli_error("OpenSSL cannot make a SHA-256");
-	return false;
+	return cli_error("OpenSSL cannot make a SHA-256");
 }
 
 bool

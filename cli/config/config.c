@@ -21,18 +21,15 @@ config_absolute(const char *path, char *absolute, size_t cap)
 	char *cwd = NULL;
 	int n;
 
-	if (*path != '/' && (cwd = getcwd(NULL, 0)) == NULL) {
-		cli_error("%s: the working directory: %s", path,
+	if (*path != '/' && (cwd = getcwd(NULL, 0)) == NULL)
+		return cli_error("%s: the working directory: %s", path,
 		    strerror(errno));
-		return false;
-	}
 	n = snprintf(absolute, cap, "%s%s%s", cwd != NULL ? cwd : "",
 	    cwd != NULL ? "/" : "", path);
 	free(cwd);
 	if (n >= 0 && (size_t)n < cap)
 		return true;
-	cli_error("%s: %s", path, strerror(ENAMETOOLONG));
-	return false;
+	return cli_error("%s: %s", path, strerror(ENAMETOOLONG));
 }
 
 bool
@@ -64,10 +61,8 @@ config_read_file(const char *path, struct config_text *t, bool *therep)
 		*therep = fd != -1;
 	if (fd == -1 && errno == ENOENT && therep != NULL)
 		return (t->text = calloc(1, 1)) != NULL;
-	if (fd == -1) {
-		cli_error("%s: %s", path, strerror(errno));
-		return false;
-	}
+	if (fd == -1)
+		return cli_error("%s: %s", path, strerror(errno));
 	ok = config_read_fd(fd, path, t);
 	close(fd);
 	return ok;
@@ -84,10 +79,10 @@ config_text_is_whole(const struct config_text *t, const char *path)
 {
 	if (t->len <= KV_CONFIG_MAX_BYTES)
 		return true;
-	cli_error("%s: larger than any keyveto.conf; move it away, and begin "
-		  "a new one with " CONFIG_EDIT_COMMAND,
+	return cli_error(
+	    "%s: larger than any keyveto.conf; move it away, and begin "
+	    "a new one with " CONFIG_EDIT_COMMAND,
 	    path);
-	return false;
 }
 
 bool
@@ -126,11 +121,9 @@ config_may_be_changed(const char *path)
 	char why[KV_TRUSTED_WHY_BYTES];
 	enum kv_err r;
 
-	if (geteuid() != 0) {
-		cli_error("%s: only root can change it: run this as root",
-		    path);
-		return false;
-	}
+	if (geteuid() != 0)
+		return cli_error(
+		    "%s: only root can change it: run this as root", path);
 	r = kv_trusted_check(path, 0, why);
 	if (r == KV_OK || (r == KV_ERR_SYSTEM && errno == ENOENT))
 		return true;

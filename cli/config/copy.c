@@ -32,10 +32,8 @@ set_names(struct config_copy *c, const char *path)
 	snprintf(file, sizeof(file), "%s", path);
 	if (realpath(path, resolved) != NULL)
 		folder = dirname(resolved);
-	else if ((folder = realpath(dirname(file), resolved)) == NULL) {
-		cli_error("%s: %s", path, strerror(errno));
-		return false;
-	}
+	else if ((folder = realpath(dirname(file), resolved)) == NULL)
+		return cli_error("%s: %s", path, strerror(errno));
 	snprintf(c->name, sizeof(c->name), "%.240s.edit", r.name);
 	snprintf(c->lock_name, sizeof(c->lock_name), ".%.240s.edit.lock",
 	    r.name);
@@ -43,8 +41,7 @@ set_names(struct config_copy *c, const char *path)
 	    strcmp(folder, "/") == 0 ? "" : folder, c->name);
 	if (n >= 0 && (size_t)n < sizeof(c->path))
 		return true;
-	cli_error("%s: %s", path, strerror(ENAMETOOLONG));
-	return false;
+	return cli_error("%s: %s", path, strerror(ENAMETOOLONG));
 }
 
 static bool
@@ -55,12 +52,11 @@ lock_copy(struct config_copy *c, const char *path)
 		c->lock = openat(c->dir, c->lock_name,
 		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 		    0600);
-		if (c->lock == -1) {
-			cli_error("%s: cannot make or open the lock file %s "
-				  "beside it: %s",
+		if (c->lock == -1)
+			return cli_error(
+			    "%s: cannot make or open the lock file %s "
+			    "beside it: %s",
 			    path, c->lock_name, strerror(errno));
-			return false;
-		}
 		if (flock(c->lock, LOCK_EX | LOCK_NB) == 0)
 			continue;
 		if (errno == EWOULDBLOCK)

@@ -130,10 +130,8 @@ run_editor(const char *path)
 		if (value != NULL && value[strspn(value, BLANKS)] == '\0')
 			value = NULL;
 	}
-	if (value != NULL && (copy = strdup(value)) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (value != NULL && (copy = strdup(value)) == NULL)
+		return cli_error("%s", strerror(errno));
 	if (copy != NULL && (n = split_command(copy, word)) == -1) {
 		cli_error(
 		    "%s: %s: no command can be made of it: a quote is open, or "
@@ -414,12 +412,11 @@ save_text(const struct edit *e, const struct config_text *t)
 
 	if (ok &&
 	    ((s.r.old != -1) != e->there ||
-		!config_text_is_same(&s.was, &e->base))) {
-		cli_error("%s: somebody else changed it meanwhile; nothing was "
-			  "written",
+		!config_text_is_same(&s.was, &e->base)))
+		ok = cli_error(
+		    "%s: somebody else changed it meanwhile; nothing was "
+		    "written",
 		    e->path);
-		ok = false;
-	}
 	ok = ok && config_swap_commit(&s, t->text, t->len);
 	config_swap_close(&s);
 	if (!ok) {

@@ -89,10 +89,8 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 			f->on_error = f->config.on_error;
 		if (r == KV_OK)
 			return true;
-		if (r != KV_ERR_CONFIG) {
-			cli_error("%s", why);
-			return false;
-		}
+		if (r != KV_ERR_CONFIG)
+			return cli_error("%s", why);
 		count_finding(&f->mistakes, s, "%s", why);
 		line = strlen(why) > place ? strtoul(why + place, NULL, 10) : 0;
 		if (f->mistakes == MISTAKES_MAX ||
@@ -284,10 +282,8 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 
 	*f = (struct config_findings){ 0 };
 	kv_config_defaults(&f->config);
-	if (text == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (text == NULL)
+		return cli_error("%s", strerror(errno));
 	memcpy(text, s->text, s->len);
 	text[s->len] = '\0';
 	ok = find_mistakes(f, s, text);

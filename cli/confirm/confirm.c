@@ -481,13 +481,12 @@ open_api(struct confirm *c, const struct update_conf *conf)
 	};
 	int ca;
 
-	if (url == NULL) {
-		cli_error("nobody to ask: add a line such as \"Confirm "
-			  "https://v1.pwnedkeys.com\" to %s, or give --url; "
-			  "whoever is asked learns the fingerprint of each key",
+	if (url == NULL)
+		return cli_error(
+		    "nobody to ask: add a line such as \"Confirm "
+		    "https://v1.pwnedkeys.com\" to %s, or give --url; "
+		    "whoever is asked learns the fingerprint of each key",
 		    update_conf_path(c->o->settings));
-		return false;
-	}
 	if (s->ca_file != NULL) {
 		if ((ca = update_open_trusted(s->ca_file)) == -1)
 			return false;

@@ -97,8 +97,7 @@ rewrite_absent(struct keep *k, const char *url, int64_t now)
 		goto out;
 	/* Who can write it could say that a key was not confirmed. */
 	if (!is_ours(&r)) {
-		cli_error("%s: others can write it; remove it", k->absent);
-		ok = false;
+		ok = cli_error("%s: others can write it; remove it", k->absent);
 		goto out;
 	}
 	r.root_only = true;
@@ -208,10 +207,10 @@ may_be_kept(const struct replace *r)
 {
 	if (is_ours(r))
 		return true;
-	cli_error("%s: others can write it, so that any key may be in it: make "
-		  "it yours, with mode 0644, if only confirmed keys are",
+	return cli_error(
+	    "%s: others can write it, so that any key may be in it: make "
+	    "it yours, with mode 0644, if only confirmed keys are",
 	    r->path);
-	return false;
 }
 
 bool
@@ -267,12 +266,11 @@ keep_open(struct keep *k, const char *folder, const char *url, int64_t now)
 		errno = ENAMETOOLONG;
 		return cli_failed(folder, "is no folder to keep proofs in");
 	}
-	if (mkdir(proofs, 0755) == -1 && errno != EEXIST) {
-		cli_error("%s: cannot be made: %s; --state names another "
-			  "directory, and --dry-run keeps nothing",
+	if (mkdir(proofs, 0755) == -1 && errno != EEXIST)
+		return cli_error(
+		    "%s: cannot be made: %s; --state names another "
+		    "directory, and --dry-run keeps nothing",
 		    proofs, strerror(errno));
-		return false;
-	}
 	if (!rewrite_absent(k, url, now))
 		return false;
 	k->absent_fd = open(k->absent,

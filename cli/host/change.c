@@ -17,6 +17,5 @@ change_may_take_effect(const struct change *c, struct change_effect *e)
 	*e = (struct change_effect){ .consulted = false };
 	if (judge_change != NULL)
 		return judge_change(c, e);
-	cli_error("%s: nothing judges changes in this program", c->path);
-	return false;
+	return cli_error("%s: nothing judges changes in this program", c->path);
 }

@@ -27,9 +27,8 @@ struct walk {
 static bool
 report_failure(const struct walk *w, const char *what, int error)
 {
-	cli_error("%s: %s%s%s", w->path, what, error != 0 ? ": " : "",
+	return cli_error("%s: %s%s%s", w->path, what, error != 0 ? ": " : "",
 	    error != 0 ? strerror(error) : "");
-	return false;
 }
 
 /* Makes fd the directory reached. False after a message if it is -1. */
@@ -58,25 +57,22 @@ may_follow_link(const struct walk *w, const struct stat *link)
 
 	if (geteuid() != 0)
 		return true;
-	if (link->st_uid != 0) {
-		cli_error(
+	if (link->st_uid != 0)
+		return cli_error(
 		    "%s: root does not follow the symbolic link '%s' on "
 		    "the way, which belongs to user %u; give the path without "
 		    "that link, or run this as that user",
 		    w->path, w->name, (unsigned int)link->st_uid);
-		return false;
-	}
 	if (fstat(w->dir, &dir) == -1)
 		return report_failure(w, "cannot be found", errno);
 	if (dir.st_uid == 0 &&
 	    ((dir.st_mode & 022) == 0 || (dir.st_mode & S_ISVTX) != 0))
 		return true;
-	cli_error(
+	return cli_error(
 	    "%s: root does not follow the symbolic link '%s' on the way, "
 	    "since others may write the directory that it is in; give the "
 	    "path without that link",
 	    w->path, w->name);
-	return false;
 }
 
 /* Puts the target of a link before w->rest. False after a message. */

@@ -62,10 +62,8 @@ catch_signals(void)
 static bool
 set_names(struct replace *r, const char *name)
 {
-	if (strlen(name) > NAME_MAX - 16) {
-		cli_error("%s: the name is too long", r->path);
-		return false;
-	}
+	if (strlen(name) > NAME_MAX - 16)
+		return cli_error("%s: the name is too long", r->path);
 	snprintf(r->name, sizeof(r->name), "%.240s", name);
 	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", name);
 	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new", name);
@@ -109,10 +107,10 @@ lock_is_safe(const struct replace *r)
 	    (st.st_uid == 0 || st.st_uid == geteuid() ||
 		st.st_uid == r->dir_st.st_uid))
 		return true;
-	cli_error("%s: the lock file %s beside it is somebody else's, or not "
-		  "a file of mode 0600; remove it",
+	return cli_error(
+	    "%s: the lock file %s beside it is somebody else's, or not "
+	    "a file of mode 0600; remove it",
 	    r->path, r->lock_name);
-	return false;
 }
 
 static bool
@@ -186,12 +184,11 @@ clean_up_after_killed_run(const struct replace *r)
 	struct stat old, named;
 	bool done, was_replaced;
 
-	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
-		cli_error("%s: cannot remove %s beside it, left by a run that "
-			  "was killed: %s",
+	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT)
+		return cli_error(
+		    "%s: cannot remove %s beside it, left by a run that "
+		    "was killed: %s",
 		    r->path, r->new_name, strerror(errno));
-		return false;
-	}
 	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
 		done = errno == ENOENT;
 	else {
@@ -221,10 +218,8 @@ open_old(struct replace *r)
 		return true;
 	if (r->old == -1 || fstat(r->old, &r->old_st) == -1)
 		return cli_failed(r->path, "cannot be opened");
-	if (!S_ISREG(r->old_st.st_mode)) {
-		cli_error("%s: not a regular file", r->path);
-		return false;
-	}
+	if (!S_ISREG(r->old_st.st_mode))
+		return cli_error("%s: not a regular file", r->path);
 	/* rename(2) would replace it, but mode 0444 forbids writing. */
 	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
 		return cli_failed(r->path, "cannot be written");
@@ -278,10 +273,8 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 		return false;
 	/* Like place_find, before a file is made beside it. */
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !S_ISREG(st.st_mode)) {
-		cli_error("%s: not a regular file", path);
-		return false;
-	}
+	    !S_ISREG(st.st_mode))
+		return cli_error("%s: not a regular file", path);
 	return lock_and_open(r);
 }
 
@@ -341,11 +334,9 @@ finish_write(const struct replace *r, bool ok)
 	char names[4096], value[4096];
 	ssize_t names_len = 0, n;
 
-	if (!ok) {
-		cli_error("%s: cannot be written, and is as it was: %s",
+	if (!ok)
+		return cli_error("%s: cannot be written, and is as it was: %s",
 		    r->path, strerror(errno));
-		return false;
-	}
 	if (r->old != -1)
 		names_len = flistxattr(r->old, names, sizeof(names));
 	for (const char *name = names;
@@ -487,12 +478,11 @@ set_attributes(const struct replace *r, struct stat *st)
 	if (fstat(r->fd, &now) == -1)
 		return cli_failed(r->path, "cannot be written");
 	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
-	    fchown(r->fd, st->st_uid, st->st_gid) == -1) {
-		cli_error("%s: belongs to another user or group, who would "
-			  "lose it (%s); run this as root or as its owner",
+	    fchown(r->fd, st->st_uid, st->st_gid) == -1)
+		return cli_error(
+		    "%s: belongs to another user or group, who would "
+		    "lose it (%s); run this as root or as its owner",
 		    r->path, strerror(errno));
-		return false;
-	}
 	return fchmod(r->fd, st->st_mode & 07777) == 0 ||
 	    cli_failed(r->path, "cannot keep its mode");
 }
@@ -520,10 +510,10 @@ report_changes(const struct replace *r, const struct stat *st)
 static bool
 report_disturbance(const struct replace *r)
 {
-	cli_error("%s: another program changed it meanwhile; nothing was "
-		  "written, run this again",
+	return cli_error(
+	    "%s: another program changed it meanwhile; nothing was "
+	    "written, run this again",
 	    r->path);
-	return false;
 }
 
 /*
@@ -535,12 +525,11 @@ check_undisturbed(const struct replace *r)
 {
 	struct stat old, named;
 
-	if (!io_is_named(r->lock, r->dir, r->lock_name)) {
-		cli_error("%s: somebody removed the lock file %s beside it; "
-			  "nothing was written, run this again",
+	if (!io_is_named(r->lock, r->dir, r->lock_name))
+		return cli_error(
+		    "%s: somebody removed the lock file %s beside it; "
+		    "nothing was written, run this again",
 		    r->path, r->lock_name);
-		return false;
-	}
 	return r->old == -1 ||
 	    (fstat(r->old, &old) == 0 &&
 		fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&

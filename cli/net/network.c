@@ -582,6 +582,5 @@ network_find_place(const char *base, const char *text, const char *suffix,
 	}
 	if (w.cause == NETWORK_DONE)
 		return true;
-	cli_error("%s", why);
-	return false;
+	return cli_error("%s", why);
 }

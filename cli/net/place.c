@@ -10,13 +10,6 @@
 #include "net/fetch.h"
 #include "net/network.h"
 
-static bool
-report_no_memory(void)
-{
-	cli_error("out of memory");
-	return false;
-}
-
 /* The value of a hexadecimal digit; -1 for another character. */
 static int
 read_digit(char c)
@@ -62,12 +55,13 @@ read_file_url(const char *text)
 	return path;
 }
 
-static void
+/* Always false. */
+static bool
 report_no_url(void)
 {
 	/* Do not print the text: it may hold a password. */
-	cli_error("what is given as URL is not one; write "
-		  "https://HOST/PATH, or the path of a file");
+	return cli_error("what is given as URL is not one; write "
+			 "https://HOST/PATH, or the path of a file");
 }
 
 static bool
@@ -97,7 +91,7 @@ set_path(const char *path, const char *suffix, struct fetch_place *p)
 		p->where = NULL;
 	else
 		p->shown = strdup(p->where);
-	return p->shown != NULL || report_no_memory();
+	return p->shown != NULL || cli_error("out of memory");
 }
 
 bool
@@ -108,10 +102,8 @@ fetch_place_parse(const char *text, const char *suffix, struct fetch_place *p)
 
 	*p = (struct fetch_place){ .is_url = false };
 	if (strncasecmp(text, "file:", 5) == 0) {
-		if ((path = read_file_url(text)) == NULL) {
-			report_no_url();
-			return false;
-		}
+		if ((path = read_file_url(text)) == NULL)
+			return report_no_url();
 		ok = set_path(path, suffix, p);
 		free(path);
 		return ok;
@@ -184,14 +176,14 @@ fetch_place_beside(const struct fetch_place *base, const char *name,
 
 	if (base->is_url)
 		return follow_url(base, name, false, p, &failed) ||
-		    (!failed && report_no_memory());
+		    (!failed && cli_error("out of memory"));
 	*p = (struct fetch_place){ .is_url = false };
 	if (asprintf(&p->where, "%.*s%s",
 		slash != NULL ? (int)(slash + 1 - base->where) : 0, base->where,
 		name) == -1)
 		p->where = NULL;
 	p->shown = p->where != NULL ? strdup(p->where) : NULL;
-	return p->shown != NULL || report_no_memory();
+	return p->shown != NULL || cli_error("out of memory");
 }
 
 bool
@@ -210,10 +202,10 @@ fetch_place_resolve(const struct fetch_place *base, const char *text,
 	}
 	if (last_name(text, name))
 		return fetch_place_beside(base, name, p);
-	cli_error("%s: names a file that cannot be beside it: %s; ask its "
-		  "publisher",
+	return cli_error(
+	    "%s: names a file that cannot be beside it: %s; ask its "
+	    "publisher",
 	    base->shown, text);
-	return false;
 }
 
 void

@@ -106,10 +106,9 @@ static const char *const sql[STATEMENTS] = {
 static bool
 failed(struct fleet *f)
 {
-	cli_error("the temporary database: %s (its folder is TMPDIR, or "
-		  "/var/tmp)",
+	return cli_error("the temporary database: %s (its folder is TMPDIR, or "
+			 "/var/tmp)",
 	    f->db != NULL ? sqlite3_errmsg(f->db) : "out of memory");
-	return false;
 }
 
 static bool

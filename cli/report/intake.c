@@ -740,10 +740,9 @@ intake_hosts(struct fleet *f, const char *path)
 		const uint8_t *hash;
 
 		if (err != KV_OK) {
-			cli_error_at(path, lines.number,
+			ok = cli_error_at(path, lines.number,
 			    err == KV_ERR_SYSTEM ? strerror(errno) :
 						   kv_strerror(err));
-			ok = false;
 			break;
 		}
 		hash = line.len > 0 ? memchr(line.p, '#', line.len) : NULL;
