@@ -278,21 +278,36 @@ ask_others(const struct groups *g, const char *name, gid_t gid, size_t extra,
 	return NULL;
 }
 
+/*
+ * The place of the first of n sorted elements of this size whose first member, a
+ * number, is not below key; n if there is none.
+ */
+static size_t
+find_first(const void *v, size_t n, size_t size, uint32_t key)
+{
+	size_t low = 0;
+	uint32_t its;
+
+	while (low < n) {
+		const size_t middle = low + (n - low) / 2;
+
+		memcpy(&its, (const char *)v + middle * size, sizeof(its));
+		if (its < key)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
 /* The first group of an account, and how many it has. */
 static const struct groups_member *
 find_members(const struct groups *g, size_t account, size_t *np)
 {
-	size_t low = 0, high = g->n_members;
+	const size_t low = find_first(g->member, g->n_members,
+	    sizeof(*g->member), (uint32_t)account);
 
 	*np = 0;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (g->member[middle].account < account)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (
 	    low + *np < g->n_members && g->member[low + *np].account == account)
 		++*np;
@@ -346,16 +361,9 @@ groups_set(const struct groups *g, size_t i, const struct account *a)
 const struct groups_name *
 groups_find(const struct groups *g, gid_t gid)
 {
-	size_t low = 0, high = g->n_names;
+	const size_t low = find_first(g->name, g->n_names, sizeof(*g->name),
+	    gid);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (g->name[middle].gid < gid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < g->n_names && g->name[low].gid == gid ?
 	    &g->name[low] :
 	    NULL;
@@ -468,17 +476,9 @@ read_primaries(struct primaries *p, const char *root)
 static bool
 is_primary_of_one(const struct primaries *p, gid_t gid, uid_t uid)
 {
-	size_t low = 0, high = p->n;
+	size_t low = find_first(p->v, p->n, sizeof(*p->v), gid);
 	bool found = false;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->v[middle].gid < gid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < p->n && p->v[low].gid == gid; low++) {
 		if (p->v[low].uid != uid)
 			return false;
