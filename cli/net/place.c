@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Where is a file? URLs are read by keyveto-network, paths here. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,12 @@
 #include "net/fetch.h"
 #include "net/network.h"
 
-/* The value of a hexadecimal digit; -1 for another character. */
-static int
-read_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-	const char *p = c != '\0' ? strchr(digits, c) : NULL;
-
-	return p != NULL ? (int)(p - digits) % 16 : -1;
-}
-
 /* Copies the path of a file URL, to be freed. NULL if it has none. */
 static char *
 read_file_url(const char *text)
 {
 	char *path, *out;
-	int high, low;
+	unsigned int byte;
 
 	text += strlen("file:");
 	if (strncmp(text, "//", 2) == 0) {
@@ -38,9 +29,10 @@ read_file_url(const char *text)
 		return NULL;
 	out = path;
 	for (const char *in = path; *in != '\0'; in++) {
-		if (*in == '%' && (high = read_digit(in[1])) != -1 &&
-		    (low = read_digit(in[2])) != -1) {
-			*out = (char)(16 * high + low);
+		if (*in == '%' && isxdigit((unsigned char)in[1]) &&
+		    isxdigit((unsigned char)in[2]) &&
+		    sscanf(in + 1, "%2x", &byte) == 1) {
+			*out = (char)byte;
 			in += 2;
 		} else {
 			*out = *in;
