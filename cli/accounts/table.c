@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json_text.h"
 #include "base/room.h"
@@ -100,12 +99,11 @@ audit_table_print_json(const struct audit_table *t)
 		const struct report *f = &row->found;
 		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI sI}",
 		    "summary", 1, "what", row->what, "account",
-		    row->account != NULL ? json_text(row->account) :
-					   json_null(),
-		    "files", (json_int_t)f->files, "keys", (json_int_t)f->keys,
-		    "listed", (json_int_t)f->listed, "allowed",
-		    (json_int_t)f->allowed, "clean", (json_int_t)f->clean,
-		    "unsupported", (json_int_t)f->unsupported, "problems",
+		    json_text(row->account), "files", (json_int_t)f->files,
+		    "keys", (json_int_t)f->keys, "listed",
+		    (json_int_t)f->listed, "allowed", (json_int_t)f->allowed,
+		    "clean", (json_int_t)f->clean, "unsupported",
+		    (json_int_t)f->unsupported, "problems",
 		    (json_int_t)f->problems, "usable", (json_int_t)f->usable);
 
 		if (json_dumpf(o, stdout, JSON_COMPACT) == 0)

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "host/groups.h"
 #include "sshd_config/match.h"

@@ -2,7 +2,6 @@
 /* keyveto audit: which keys does this machine let in, and which are listed? */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,7 +118,7 @@ versions_to_json(const struct sshd *sshd)
 	    sshd_version(sshd->path, version, sizeof(version));
 
 	return json_pack("{s:s, s:o, s:o}", "keyveto", KEYVETO_VERSION, "sshd",
-	    known ? json_text(version) : json_null(), "os", os_to_json());
+	    json_text(known ? version : NULL), "os", os_to_json());
 }
 
 /*
@@ -243,6 +242,5 @@ audit_end_print(const struct report *r, size_t accounts, int status,
 		"listed", (json_int_t)r->listed, "allowed",
 		(json_int_t)r->allowed, "clean", (json_int_t)r->clean,
 		"unsupported", (json_int_t)r->unsupported, "problems",
-		(json_int_t)r->problems, "reason",
-		reason != NULL ? json_text(reason) : json_null()));
+		(json_int_t)r->problems, "reason", json_text(reason)));
 }

@@ -39,7 +39,7 @@ json_bytes(const void *text, size_t len)
 json_t *
 json_text(const char *s)
 {
-	return json_bytes(s, strlen(s));
+	return s != NULL ? json_bytes(s, strlen(s)) : json_null();
 }
 
 bool

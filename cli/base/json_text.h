@@ -13,7 +13,7 @@
  * but printable ASCII becomes \xNN. NULL if out of memory.
  */
 json_t *json_bytes(const void *text, size_t len);
-/* As json_bytes, for a C string. */
+/* As json_bytes, for a C string; JSON's null for NULL. */
 json_t *json_text(const char *s);
 
 /*

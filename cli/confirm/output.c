@@ -80,10 +80,8 @@ print_json(const struct hit *hit, const struct hit_place *place,
 	    hit->fingerprint[0] != '\0' ? json_string(hit->fingerprint) :
 					  json_null(),
 	    "spki_sha256", hit->id, "comment", json_text(place->comment),
-	    "proof", proof != NULL ? json_text(proof) : json_null(),
-	    "allow_line", allow != NULL ? json_text(allow) : json_null(),
-	    "allowed", hit->allowed, "reason",
-	    hit->why != NULL ? json_text(hit->why) : json_null()));
+	    "proof", json_text(proof), "allow_line", json_text(allow),
+	    "allowed", hit->allowed, "reason", json_text(hit->why)));
 }
 
 bool

@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <linux/openat2.h>
 

@@ -3,8 +3,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

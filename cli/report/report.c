@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto report: what the audits of many hosts say together. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
