@@ -18,7 +18,6 @@
 #include "command.h"
 #include "confirm/keep.h"
 #include "confirm/log.h"
-#include "confirm/output.h"
 #include "host/change.h"
 #include "base/io.h"
 #include "host/memory.h"
@@ -49,7 +48,7 @@ struct confirm {
 	struct log_keys log;
 	struct api api;
 	struct keep keep;
-	struct output output;
+	struct hit_output output;
 	struct progress progress;
 	struct list_batch batch; /* the confirmed keys */
 	struct change_hold hold;
@@ -276,7 +275,7 @@ settle(struct confirm *c, struct hit *hit)
 	c->verdicts[hit->verdict]++;
 	progress_clear(&c->progress);
 	if (!c->unprinted)
-		c->unprinted = !output_hit(&c->output, hit);
+		c->unprinted = !hits_print(&c->output, hit);
 	if (hit->verdict == API_CONFIRMED)
 		note_confirmed(c, hit);
 }
@@ -536,7 +535,7 @@ run(const struct options *o, const struct update_conf *conf, char **words)
 		return status;
 	}
 	if (open_keep(&c) && find_keys(&c, words)) {
-		c.output = (struct output){ .json = o->json,
+		c.output = (struct hit_output){ .json = o->json,
 			.quiet = o->quiet,
 			.asked = c.api.shown,
 			.keep = &c.keep,

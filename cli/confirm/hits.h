@@ -9,6 +9,8 @@
 #include "confirm/api.h"
 #include "keys/input.h"
 
+struct keep;
+
 struct hit_place {
 	char *path;
 	uint64_t line;
@@ -50,5 +52,22 @@ void hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
     const struct input_key *key);
 
 void hits_free(struct hits *h);
+
+/* How hits are printed. */
+struct hit_output {
+	bool json, quiet;
+	const char *asked; /* the URL, for people */
+	const struct keep *keep;
+	int64_t now;
+};
+
+/*
+ * Prints a line, or a JSON object, for each place of the key:
+ *   PATH:LINE: confirmed: TYPE BITS SHA256:... COMMENT (proof: PATH)
+ *   PATH:LINE: not confirmed: TYPE BITS SHA256:... COMMENT
+ *   PATH:LINE: no answer: TYPE BITS SHA256:... COMMENT (REASON)
+ * and of a key that is not confirmed the AllowKey line. False after a message.
+ */
+bool hits_print(const struct hit_output *o, const struct hit *hit);
 
 #endif
