@@ -23,7 +23,7 @@ struct request {
 	char fingerprint[KV_FINGERPRINT_BYTES];
 	const char *until; /* NULL: no end */
 	char reason[REASON_MAX + 1];
-	bool forever, remove, yes;
+	int forever, remove, yes;
 	char *line; /* the line to write, without line end */
 };
 
@@ -382,8 +382,6 @@ change_config(const struct request *q, struct config_swap *s)
 	return ok;
 }
 
-enum { UNTIL = 1, FOREVER, REMOVE, YES };
-
 /* Reads the arguments after the options. False after a message. */
 static bool
 read_arguments(struct request *q, const char *date, int n, char **word)
@@ -407,35 +405,23 @@ read_arguments(struct request *q, const char *date, int n, char **word)
 static int
 run_allow(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "until", required_argument, NULL, UNTIL },
-		{ "forever", no_argument, NULL, FOREVER },
-		{ "remove", no_argument, NULL, REMOVE },
-		{ "yes", no_argument, NULL, YES },
-		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
 	struct request q = { .config = KV_CONFIG_PATH };
-	char place[PATH_MAX];
 	const char *date = NULL;
+	const struct cli_option options[] = {
+		{ .name = "until", .text = &date },
+		{ .name = "forever", .flag = &q.forever, .value = true },
+		{ .name = "remove", .flag = &q.remove, .value = true },
+		{ .name = "yes", .flag = &q.yes, .value = true },
+		{ .name = "config", .text = &q.config },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
+	char place[PATH_MAX];
 	struct config_swap s;
 	bool ok;
-	int opt;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		if (opt == UNTIL)
-			date = optarg;
-		else if (opt == CLI_OPT_CONFIG)
-			q.config = optarg;
-		q.forever |= opt == FOREVER;
-		q.remove |= opt == REMOVE;
-		q.yes |= opt == YES;
-	}
+	if (status != -1)
+		return status;
 	if (!read_arguments(&q, date, argc - optind, argv + optind))
 		return cli_usage_error(cmd);
 	if (!config_absolute(q.config, place, sizeof(place)) ||

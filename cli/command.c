@@ -14,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* More than any command has. */
+#define OPTIONS_MAX 32
+
 void
 cli_print_safe(FILE *out, const void *text, size_t len)
 {
@@ -150,6 +153,52 @@ cli_getopt(const struct cli_command *cmd, int argc, char **argv,
 		cli_error("bad option %s", argv[optind - 1]);
 	cli_usage_error(cmd);
 	return '?';
+}
+
+/* Stores the argument of the option. False after a message. */
+static bool
+set_option(const struct cli_option *o)
+{
+	char name[64];
+
+	if (o->flag != NULL)
+		*o->flag = o->value;
+	else if (o->text != NULL)
+		*o->text = optarg;
+	else {
+		snprintf(name, sizeof(name), "--%s", o->name);
+		return cli_option_number(name, o->max, o->number);
+	}
+	return true;
+}
+
+int
+cli_read_options(const struct cli_command *cmd, int argc, char **argv,
+    const struct cli_option *options, struct cli_judge_options *judge)
+{
+	static const struct option last[] = { CLI_JUDGE_LONGOPTS };
+	const size_t n_last = judge != NULL ? sizeof(last) / sizeof(*last) : 1;
+	struct option all[OPTIONS_MAX] = { { NULL, 0, NULL, 0 } };
+	int opt, n = 0;
+
+	for (; options[n].name != NULL; n++)
+		all[n] = (struct option){
+			.name = options[n].name,
+			.has_arg = options[n].flag == NULL,
+			.val = n,
+		};
+	/* The last of all is --help. */
+	memcpy(all + n, last + sizeof(last) / sizeof(*last) - n_last,
+	    n_last * sizeof(*last));
+	while ((opt = cli_getopt(cmd, argc, argv, all)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?' ||
+		    !(opt < n ? set_option(&options[opt]) :
+				cli_judge_option(judge, opt, optarg)))
+			return CLI_UNCHECKED;
+	}
+	return -1;
 }
 
 int

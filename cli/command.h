@@ -131,6 +131,23 @@ struct option;
 int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options);
 
+/* An option of a command: one of flag, text and number is set. */
+struct cli_option {
+	const char *name;  /* without --; NULL: the end of a list */
+	int *flag, value;  /* gets value; then it has no argument */
+	const char **text; /* gets the argument */
+	uint64_t *number;  /* gets the argument, a number from 1 to max */
+	uint64_t max;
+};
+
+/*
+ * Reads these options, --help, and unless judge is NULL those of
+ * CLI_JUDGE_LONGOPTS. Returns -1; the operands are left, from optind on. Otherwise
+ * the exit status, after --help or a message.
+ */
+int cli_read_options(const struct cli_command *cmd, int argc, char **argv,
+    const struct cli_option *options, struct cli_judge_options *judge);
+
 /*
  * Reads the arguments of a subcommand whose options only set a flag. Returns -1
  * if from min to max operands are left, from optind on. Otherwise the exit

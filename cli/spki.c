@@ -101,13 +101,13 @@ print_problem(const struct input_problem *problem, void *arg)
 static int
 run_spki(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "pem", no_argument, NULL, FORM_PEM },
-		{ "der", no_argument, NULL, FORM_DER },
-		{ "sha256", no_argument, NULL, FORM_SHA256 },
-		{ "xxh64", no_argument, NULL, FORM_XXH64 },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
+	int form = FORM_PEM;
+	const struct cli_option options[] = {
+		{ .name = "pem", .flag = &form, .value = FORM_PEM },
+		{ .name = "der", .flag = &form, .value = FORM_DER },
+		{ .name = "sha256", .flag = &form, .value = FORM_SHA256 },
+		{ .name = "xxh64", .flag = &form, .value = FORM_XXH64 },
+		{ .name = NULL },
 	};
 	struct printer p = { .form = FORM_PEM };
 	const struct input_sink sink = {
@@ -115,16 +115,12 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 		.problem = print_problem,
 		.arg = &p,
 	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 	const char *path;
-	int opt;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		p.form = (enum form)opt;
-	}
+	if (status != -1)
+		return status;
+	p.form = (enum form)form;
 	if (argc - optind > 1)
 		return cli_usage_error(cmd);
 	path = optind < argc ? argv[optind] : "-";

@@ -28,7 +28,7 @@
 struct edit {
 	const char *path;
 	char place[PATH_MAX];
-	bool yes;
+	int yes;
 	bool terminal;		 /* standard input is a terminal */
 	bool there;		 /* the file exists */
 	struct config_text base; /* the file's text at the start */
@@ -532,26 +532,16 @@ edit_file(struct edit *e)
 static int
 run_config_edit(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { YES = 1 };
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
-		{ "yes", no_argument, NULL, YES },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
 	struct edit e = { .path = KV_CONFIG_PATH };
-	int opt;
+	const struct cli_option options[] = {
+		{ .name = "config", .text = &e.path },
+		{ .name = "yes", .flag = &e.yes, .value = true },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		if (opt == YES)
-			e.yes = true;
-		else
-			e.path = optarg;
-	}
+	if (status != -1)
+		return status;
 	if (optind < argc) {
 		cli_error("%s takes no argument %s; name a file with --config",
 		    cmd->name, argv[optind]);

@@ -49,21 +49,15 @@ check_file(const char *name)
 static int
 run_config_check(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *name = NULL;
-	int opt;
+	const struct cli_option options[] = {
+		{ .name = "config", .text = &name },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CONFIG_NO_VERDICT;
-		name = optarg;
-	}
+	if (status != -1)
+		return status;
 	if (argc - optind > (name == NULL ? 1 : 0)) {
 		cli_error("%s takes one file", cmd->name);
 		return cli_usage_error(cmd);

@@ -572,49 +572,28 @@ find_mistake(const struct options *o, int n)
 static int
 run_confirm(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { URL = 1, SETTINGS, STATE, RATE, TIMEOUT };
 	static struct update_conf conf;
 	struct options o = { .rate = RATE_DEFAULT, .timeout = TIMEOUT_DEFAULT };
-	const struct option options[] = {
-		CLI_JUDGE_LONGOPTS,
-		{ "url", required_argument, NULL, URL },
-		{ "settings", required_argument, NULL, SETTINGS },
-		{ "state", required_argument, NULL, STATE },
-		{ "rate", required_argument, NULL, RATE },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		{ "log", no_argument, &o.log, true },
-		{ "accounts", no_argument, &o.accounts, true },
-		{ "json", no_argument, &o.json, true },
-		{ "quiet", no_argument, &o.quiet, true },
-		{ "dry-run", no_argument, &o.dry_run, true },
-		{ "again", no_argument, &o.again, true },
-		{ "yes", no_argument, &o.yes, true },
-		{ NULL, 0, NULL, 0 },
+	const struct cli_option options[] = {
+		{ .name = "url", .text = &o.url },
+		{ .name = "settings", .text = &o.settings },
+		{ .name = "state", .text = &o.state },
+		{ .name = "rate", .number = &o.rate, .max = RATE_MAX },
+		{ .name = "timeout", .number = &o.timeout, .max = TIMEOUT_MAX },
+		{ .name = "log", .flag = &o.log, .value = true },
+		{ .name = "accounts", .flag = &o.accounts, .value = true },
+		{ .name = "json", .flag = &o.json, .value = true },
+		{ .name = "quiet", .flag = &o.quiet, .value = true },
+		{ .name = "dry-run", .flag = &o.dry_run, .value = true },
+		{ .name = "again", .flag = &o.again, .value = true },
+		{ .name = "yes", .flag = &o.yes, .value = true },
+		{ .name = NULL },
 	};
-	int opt, status = CLI_UNCHECKED;
+	int status = cli_read_options(cmd, argc, argv, options, &o.judge);
 	const char *mistake;
-	bool ok = true;
 
-	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == URL)
-			o.url = optarg;
-		else if (opt == SETTINGS)
-			o.settings = optarg;
-		else if (opt == STATE)
-			o.state = optarg;
-		else if (opt == RATE)
-			ok = cli_option_number("--rate", RATE_MAX, &o.rate);
-		else if (opt == TIMEOUT)
-			ok = cli_option_number("--timeout", TIMEOUT_MAX,
-			    &o.timeout);
-		else if (opt != 0)
-			ok = opt != '?' &&
-			    cli_judge_option(&o.judge, opt, optarg);
-	}
-	if (!ok)
-		return CLI_UNCHECKED;
+	if (status != -1)
+		return status;
 	if ((mistake = find_mistake(&o, argc - optind)) != NULL) {
 		cli_error("%s", mistake);
 		return cli_usage_error(cmd);
@@ -625,8 +604,9 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 	 * the list from being written.
 	 */
 	signal(SIGPIPE, SIG_IGN);
-	if (update_conf_read(o.settings, &conf))
-		status = run(&o, &conf, argv + optind);
+	status = update_conf_read(o.settings, &conf) ?
+	    run(&o, &conf, argv + optind) :
+	    CLI_UNCHECKED;
 	update_conf_free(&conf);
 	network_stop();
 	if (signal_caught != 0) {

@@ -122,40 +122,29 @@ report_audits(const struct options *o, char **path, int n)
 static int
 run_report(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { HTML = 1, SARIF, HOSTS, MAX_AGE };
 	struct options o = {
 		.max_age = DOCTOR_MAX_AGE_DEFAULT,
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
-	const struct option options[] = {
-		{ "html", required_argument, NULL, HTML },
-		{ "csv", no_argument, &o.csv, true },
-		{ "sarif", required_argument, NULL, SARIF },
-		{ "hosts", required_argument, NULL, HOSTS },
-		{ "max-age", required_argument, NULL, MAX_AGE },
-		{ "all", no_argument, &o.all, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
+	const char *max_age = NULL;
+	const struct cli_option options[] = {
+		{ .name = "html", .text = &o.html },
+		{ .name = "csv", .flag = &o.csv, .value = true },
+		{ .name = "sarif", .text = &o.sarif },
+		{ .name = "hosts", .text = &o.hosts },
+		{ .name = "max-age", .text = &max_age },
+		{ .name = "all", .flag = &o.all, .value = true },
+		{ .name = NULL },
 	};
-	int opt;
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		if (opt == HTML)
-			o.html = optarg;
-		else if (opt == SARIF)
-			o.sarif = optarg;
-		else if (opt == HOSTS)
-			o.hosts = optarg;
-		if (opt != MAX_AGE)
-			continue;
-		if (!cli_read_number(optarg, 0, MAX_AGE_MAX, &o.max_age)) {
+	if (status != -1)
+		return status;
+	if (max_age != NULL) {
+		if (!cli_read_number(max_age, 0, MAX_AGE_MAX, &o.max_age)) {
 			cli_error("--max-age takes a number of days from 0 to "
 				  "%d, not %s",
-			    MAX_AGE_MAX, optarg);
+			    MAX_AGE_MAX, max_age);
 			return CLI_UNCHECKED;
 		}
 		o.list_max_age = o.max_age;

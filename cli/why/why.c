@@ -500,22 +500,15 @@ conclude(const struct asking *a, const char *asked)
 static int
 run_why(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
+	static const struct cli_option none = { .name = NULL };
 	struct cli_judge_options o = { .config = NULL };
 	struct asking a = { .now = time(NULL) };
 	struct kv_judge judge;
-	int opt, status = CLI_UNCHECKED;
+	int status = cli_read_options(cmd, argc, argv, &none, &o);
 	bool partly;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?' || !cli_judge_option(&o, opt, optarg))
-			return CLI_UNCHECKED;
-	}
+	if (status != -1)
+		return status;
 	if (optind == argc) {
 		cli_error("give a key, its fingerprint, or a file");
 		return cli_usage_error(cmd);
@@ -526,8 +519,9 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	a.named = (struct named_keys){ .judge = &judge,
 		.key = explain_key,
 		.arg = &a };
-	if (named_keys_read(&a.named, argv + optind))
-		status = conclude(&a, argv[optind]);
+	status = named_keys_read(&a.named, argv + optind) ?
+	    conclude(&a, argv[optind]) :
+	    CLI_UNCHECKED;
 	free_spots(&a);
 	kv_judge_close(&judge);
 	return status;
