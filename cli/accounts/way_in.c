@@ -20,38 +20,6 @@
 
 /* --- what sshd's settings say -------------------------------------------- */
 
-/*
- * The value of the next line with this keyword in what is left of settings's
- * login, cut off where value ends. False at the end.
- */
-static bool
-next_value(const char **login, const char *keyword,
-    char value[static SSHD_VALUE_BYTES])
-{
-	const size_t len = strlen(keyword);
-
-	while (**login != '\0') {
-		const char *line = *login;
-		const size_t n = strcspn(line, "\n");
-
-		*login = line + n + (line[n] == '\n');
-		if (strncasecmp(line, keyword, len) != 0 || line[len] != ' ')
-			continue;
-		snprintf(value, SSHD_VALUE_BYTES, "%.*s", (int)(n - len - 1),
-		    line + len + 1);
-		return true;
-	}
-	return false;
-}
-
-/* The same of the first such line in login. */
-static bool
-first_value(const char *login, const char *keyword,
-    char value[static SSHD_VALUE_BYTES])
-{
-	return next_value(&login, keyword, value);
-}
-
 /* Whether a list with commas has a pattern that matches. */
 static bool
 list_has(char *list, const char *name)
@@ -74,13 +42,16 @@ way_in_accepts(const struct sshd_settings *settings, const char *type,
 
 	if (settings == NULL)
 		return true;
-	if (first_value(settings->login, "RequiredRSASize", value) &&
+	if (sshd_text_value(settings->login, "RequiredRSASize", value,
+		sizeof(value)) &&
 	    strtoul(value, NULL, 10) > least)
 		least = strtoul(value, NULL, 10);
 	if (rsa && bits < least)
 		return false;
-	if (!first_value(settings->login, "PubkeyAcceptedAlgorithms", value) &&
-	    !first_value(settings->login, "PubkeyAcceptedKeyTypes", value))
+	if (!sshd_text_value(settings->login, "PubkeyAcceptedAlgorithms", value,
+		sizeof(value)) &&
+	    !sshd_text_value(settings->login, "PubkeyAcceptedKeyTypes", value,
+		sizeof(value)))
 		return strcmp(type, "ssh-dss") != 0;
 	memcpy(copy, value, sizeof(copy));
 	if (!rsa)
@@ -107,7 +78,8 @@ methods_admit(const char *login)
 {
 	char value[SSHD_VALUE_BYTES], *rest = value, *list;
 
-	if (!first_value(login, "AuthenticationMethods", value))
+	if (!sshd_text_value(login, "AuthenticationMethods", value,
+		sizeof(value)))
 		return true;
 	while ((list = strsep(&rest, " ")) != NULL)
 		if (strcmp(list, "any") == 0 || is_one_key(list))
@@ -120,7 +92,8 @@ root_is_admitted(const char *login)
 {
 	char value[SSHD_VALUE_BYTES];
 
-	return !first_value(login, "PermitRootLogin", value) ||
+	return !sshd_text_value(login, "PermitRootLogin", value,
+		   sizeof(value)) ||
 	    strcasecmp(value, "yes") == 0 ||
 	    strcasecmp(value, "prohibit-password") == 0 ||
 	    strcasecmp(value, "without-password") == 0;
@@ -174,10 +147,12 @@ users_admit(const char *login, const char *name, bool doubt)
 	char value[SSHD_VALUE_BYTES];
 	bool listed = false, any = false;
 
-	while (next_value(&rest, "DenyUsers", value))
+	while (sshd_text_next(&rest, "DenyUsers", value, sizeof(value)))
 		if (*value == '!' ? !doubt : denied(value, name))
 			return false;
-	for (rest = login; next_value(&rest, "AllowUsers", value); any = true) {
+	for (rest = login;
+	     sshd_text_next(&rest, "AllowUsers", value, sizeof(value));
+	     any = true) {
 		if (*value == '!' && !doubt)
 			return false;
 		listed |= *value == '!' || allowed(value, name);
@@ -211,14 +186,15 @@ groups_admit(const char *login, const struct account *account, bool doubt)
 	size_t n = 0;
 	gid_t *gid;
 
-	if (!first_value(login, "DenyGroups", value) &&
-	    !first_value(login, "AllowGroups", value))
+	if (!sshd_text_value(login, "DenyGroups", value, sizeof(value)) &&
+	    !sshd_text_value(login, "AllowGroups", value, sizeof(value)))
 		return true;
 	if ((gid = groups_of(&none, 0, account, &n)) == NULL)
 		return doubt;
-	while (ok && next_value(&rest, "DenyGroups", value))
+	while (ok && sshd_text_next(&rest, "DenyGroups", value, sizeof(value)))
 		ok = *value == '!' ? doubt : !has_group(gid, n, value);
-	for (rest = login; ok && next_value(&rest, "AllowGroups", value);
+	for (rest = login;
+	     ok && sshd_text_next(&rest, "AllowGroups", value, sizeof(value));
 	     any = true) {
 		ok = *value != '!' || doubt;
 		listed |= *value == '!' || has_group(gid, n, value);

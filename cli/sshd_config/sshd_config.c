@@ -347,15 +347,13 @@ sshd_version(const char *path, char *version, size_t cap)
 bool
 sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
 {
-	unsigned long have_major, have_minor = 0;
-	char version[256], *end;
+	unsigned int have_major = 0, have_minor = 0;
+	char version[256];
 
 	if (!sshd_version(path, version, sizeof(version)))
 		return false;
 	/* Without a number the version is 0. */
-	have_major = strtoul(version + strlen(VERSION_NAME), &end, 10);
-	if (*end == '.')
-		have_minor = strtoul(end + 1, NULL, 10);
+	(void)sscanf(version, VERSION_NAME "%u.%u", &have_major, &have_minor);
 	return have_major > major ||
 	    (have_major == major && have_minor >= minor);
 }
@@ -375,23 +373,30 @@ sshd_answer(struct sshd_question *q, char *why, size_t cap)
 }
 
 bool
-sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
+sshd_text_next(const char **textp, const char *keyword, char *value, size_t cap)
 {
 	const size_t len = strlen(keyword);
 
-	while (*text != '\0') {
-		size_t line = strcspn(text, "\n");
+	while (**textp != '\0') {
+		const char *line = *textp;
+		const size_t n = strcspn(line, "\n");
 
-		if (line > len && strncasecmp(text, keyword, len) == 0 &&
-		    text[len] == ' ') {
-			snprintf(value, cap, "%.*s", (int)(line - len - 1),
-			    text + len + 1);
-			return true;
-		}
-		text += line + (text[line] == '\n');
+		*textp = line + n + (line[n] == '\n');
+		if (n <= len || strncasecmp(line, keyword, len) != 0 ||
+		    line[len] != ' ')
+			continue;
+		snprintf(value, cap, "%.*s", (int)(n - len - 1),
+		    line + len + 1);
+		return true;
 	}
 	*value = '\0';
 	return false;
+}
+
+bool
+sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
+{
+	return sshd_text_next(&text, keyword, value, cap);
 }
 
 bool

@@ -134,6 +134,10 @@ char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
 bool sshd_text_value(const char *text, const char *keyword, char *value,
     size_t cap);
 
+/* The same of the next such line of *textp, which it moves behind that line. */
+bool sshd_text_next(const char **textp, const char *keyword, char *value,
+    size_t cap);
+
 /* Whether a keyword has this value, in any case. False without such a line. */
 bool sshd_text_is(const char *text, const char *keyword, const char *value);
 
