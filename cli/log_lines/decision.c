@@ -33,12 +33,6 @@ next_pair(const char **textp, struct kv_span *name, struct kv_span *value)
 	return true;
 }
 
-static bool
-is(struct kv_span span, const char *word)
-{
-	return span.len == strlen(word) && memcmp(span.p, word, span.len) == 0;
-}
-
 /*
  * Takes the pairs of a decision off *textp. False if they are about no key of a
  * filter.
@@ -51,11 +45,11 @@ read_pairs(const char **textp, struct log_decision *d)
 
 	*d = (struct log_decision){ .accepted = true };
 	while (next_pair(textp, &name, &value)) {
-		filter |= is(name, "filter");
-		list |= is(name, "list");
-		if (is(name, "authorized") && is(value, "no"))
+		filter |= kv_span_is(name, "filter");
+		list |= kv_span_is(name, "list");
+		if (kv_span_is(name, "authorized") && kv_span_is(value, "no"))
 			d->accepted = false;
-		if (is(name, "key_fp"))
+		if (kv_span_is(name, "key_fp"))
 			key = kv_fingerprint_parse(value, d->digest) == KV_OK;
 	}
 	return key && filter && !list;
