@@ -222,3 +222,20 @@ record_get_number(struct kv_bytes *b, uint64_t *np)
 	*np = (uint64_t)high << 32 | low;
 	return KV_OK;
 }
+
+bool
+record_get_limited(struct kv_bytes *b, uint64_t max, uint64_t *np)
+{
+	return record_get_number(b, np) == KV_OK && *np <= max;
+}
+
+bool
+record_get_flag(struct kv_bytes *b, bool *flagp)
+{
+	uint64_t n;
+
+	if (!record_get_limited(b, 1, &n))
+		return false;
+	*flagp = n == 1;
+	return true;
+}

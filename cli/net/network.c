@@ -334,8 +334,8 @@ receive_head(struct get *g, struct kv_bytes b)
 	struct network_head h;
 	uint64_t status;
 
-	if (g->has_head || record_get_number(&b, &status) != KV_OK ||
-	    status > 999 || record_get_number(&b, &h.retry_after) != KV_OK ||
+	if (g->has_head || !record_get_limited(&b, 999, &status) ||
+	    record_get_number(&b, &h.retry_after) != KV_OK ||
 	    !get_value(&b, h.etag) || !get_value(&b, h.last_modified) ||
 	    !get_value(&b, h.range) || !get_value(&b, h.encoding) ||
 	    !get_value(&b, h.type) || b.left != 0)
@@ -398,8 +398,8 @@ receive_arrived(struct wait *w, struct kv_bytes b)
 	uint64_t len;
 
 	if (!g->has_head || g->is_short ||
-	    record_get_number(&b, &len) != KV_OK || len == 0 ||
-	    len > NETWORK_DATA_BYTES || b.left != 0)
+	    !record_get_limited(&b, NETWORK_DATA_BYTES, &len) || len == 0 ||
+	    b.left != 0)
 		return false;
 	if (!g->has_begun && g->r->begin != NULL && !g->r->begin(g->r->arg))
 		set_why(w, NETWORK_STOPPED, "");
@@ -417,8 +417,7 @@ receive_end(struct wait *w, struct kv_bytes b)
 	char reason[NETWORK_WHY_BYTES];
 	uint64_t cause;
 
-	if (record_get_number(&b, &cause) != KV_OK ||
-	    cause > NETWORK_TRANSFER ||
+	if (!record_get_limited(&b, NETWORK_TRANSFER, &cause) ||
 	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
 	    (cause == NETWORK_DONE && (!g->has_head || g->is_short)))
 		return false;
@@ -543,8 +542,7 @@ receive_place(struct wait *w, uint8_t tag, struct kv_bytes b)
 	uint64_t kind;
 
 	if (tag != NETWORK_PLACE_FOUND ||
-	    record_get_number(&b, &kind) != KV_OK ||
-	    kind > NETWORK_OTHER_SCHEME ||
+	    !record_get_limited(&b, NETWORK_OTHER_SCHEME, &kind) ||
 	    (place->where = get_text(&b)) == NULL ||
 	    (place->shown = get_text(&b)) == NULL ||
 	    (place->scheme = get_text(&b)) == NULL || b.left != 0 ||

@@ -279,12 +279,6 @@ finding_send_problem(struct record_out *o, uint8_t tag,
 }
 
 static bool
-get_number(struct kv_bytes *b, uint64_t max, uint64_t *np)
-{
-	return record_get_number(b, np) == KV_OK && *np <= max;
-}
-
-static bool
 get_span(struct kv_bytes *b, struct kv_span *s)
 {
 	return kv_bytes_get_string(b, s) == KV_OK;
@@ -331,14 +325,11 @@ static bool
 get_lists(struct kv_bytes *b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
-	uint64_t built_in;
-
-	if (!get_number(b, lowest_bits(n_filters), &f->filters) ||
-	    !get_number(b, lowest_bits(n_lists), &f->lists) ||
-	    !get_number(b, 1, &built_in) ||
+	if (!record_get_limited(b, lowest_bits(n_filters), &f->filters) ||
+	    !record_get_limited(b, lowest_bits(n_lists), &f->lists) ||
+	    !record_get_flag(b, &f->built_in) ||
 	    !get_name(b, f->source, sizeof(f->source)))
 		return false;
-	f->built_in = built_in == 1;
 	for (size_t i = 0; i < n_lists; i++)
 		if ((f->lists >> i & 1) != 0 &&
 		    !get_name(b, f->sources[i], sizeof(f->sources[i])))
@@ -354,10 +345,12 @@ finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
 	uint64_t verdict, part, bits;
 
 	*f = (struct finding){ 0 };
-	if (!get_span(&b, &f->path) || !get_number(&b, UINT64_MAX, &f->line) ||
-	    !get_number(&b, KV_VERDICT_CLEAN, &verdict) ||
-	    !get_number(&b, KV_PART_CA, &part) || !get_span(&b, &f->type) ||
-	    !get_number(&b, UINT32_MAX, &bits) ||
+	if (!get_span(&b, &f->path) ||
+	    !record_get_limited(&b, UINT64_MAX, &f->line) ||
+	    !record_get_limited(&b, KV_VERDICT_CLEAN, &verdict) ||
+	    !record_get_limited(&b, KV_PART_CA, &part) ||
+	    !get_span(&b, &f->type) ||
+	    !record_get_limited(&b, UINT32_MAX, &bits) ||
 	    !get_fingerprint(&b, f->fingerprint) || !get_span(&b, &digest) ||
 	    digest.len != sizeof(f->spki_sha256) ||
 	    !get_span(&b, &f->comment) || !get_span(&b, &f->owner.name) ||
@@ -395,15 +388,10 @@ bool
 finding_receive_problem(struct kv_bytes b, char *text, size_t cap,
     struct input_problem *p)
 {
-	uint64_t unknown_type;
-
 	*p = (struct input_problem){ 0 };
-	if (!get_text(&b, &text, &cap, &p->path) ||
-	    !get_number(&b, UINT64_MAX, &p->line) ||
-	    !get_number(&b, 1, &unknown_type) ||
-	    !get_text(&b, &text, &cap, &p->type) ||
-	    !get_text(&b, &text, &cap, &p->reason) || b.left != 0)
-		return false;
-	p->unknown_type = unknown_type == 1;
-	return true;
+	return get_text(&b, &text, &cap, &p->path) &&
+	    record_get_limited(&b, UINT64_MAX, &p->line) &&
+	    record_get_flag(&b, &p->unknown_type) &&
+	    get_text(&b, &text, &cap, &p->type) &&
+	    get_text(&b, &text, &cap, &p->reason) && b.left == 0;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "reading/keys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "kv_fingerprint.h"
@@ -220,16 +218,8 @@ void
 reading_keys_fd(int fd, const char *path, const struct input_sink *sink)
 {
 	struct keys_read r;
-	struct input_file file;
-	struct input_problem problem = { .path = path };
 
 	start(&r, sink);
-	input_describe_file(&file, fd, path, false);
-	if ((file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) != -1) {
-		talk_send_file(&r.talk, &file);
-	} else {
-		problem.reason = strerror(errno);
-		sink->problem(&problem, sink->arg);
-	}
+	talk_send_named(fd, path, false, &r.talk);
 	end(&r, path);
 }

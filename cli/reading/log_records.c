@@ -90,7 +90,7 @@ get_seconds(struct kv_bytes *b, int64_t *secondsp)
 {
 	uint64_t n;
 
-	if (record_get_number(b, &n) != KV_OK || n > SECONDS_MAX)
+	if (!record_get_limited(b, SECONDS_MAX, &n))
 		return false;
 	*secondsp = (int64_t)n;
 	return true;
@@ -125,8 +125,7 @@ reading_receive_login(struct kv_bytes b, struct reading_login *l)
 	struct accepted *a = &l->a;
 	uint64_t flags;
 
-	if (!get_login(&b, l) || record_get_number(&b, &flags) != KV_OK ||
-	    flags > LOGIN_ALL ||
+	if (!get_login(&b, l) || !record_get_limited(&b, LOGIN_ALL, &flags) ||
 	    !record_get_text(&b, a->user, sizeof(a->user)) ||
 	    !record_get_text(&b, a->from, sizeof(a->from)) ||
 	    !get_digest(&b, &a->has_key, a->key) ||
@@ -156,14 +155,10 @@ reading_receive_outcome(struct kv_bytes b, struct reading_login *l)
 bool
 reading_receive_log_key(struct kv_bytes b, struct log_decision *d)
 {
-	uint64_t accepted;
 	bool has;
 
-	if (record_get_number(&b, &accepted) != KV_OK || accepted > 1 ||
-	    !get_digest(&b, &has, d->digest))
-		return false;
-	d->accepted = accepted == 1;
-	return has && b.left == 0;
+	return record_get_flag(&b, &d->accepted) &&
+	    get_digest(&b, &has, d->digest) && has && b.left == 0;
 }
 
 static bool

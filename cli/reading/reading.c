@@ -124,17 +124,6 @@ opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
 }
 
 static bool
-get_flag(struct kv_bytes *b, bool *flagp)
-{
-	uint64_t n;
-
-	if (record_get_number(b, &n) != KV_OK || n > 1)
-		return false;
-	*flagp = n == 1;
-	return true;
-}
-
-static bool
 receive_finding(struct reading *x, struct kv_bytes b)
 {
 	struct report *r = x->r;
@@ -178,7 +167,7 @@ receive_progress(struct reading *x, struct kv_bytes b)
 	bool things;
 
 	if (kv_bytes_get_string(&b, &what) != KV_OK ||
-	    what.len >= sizeof(x->what) || !get_flag(&b, &things) ||
+	    what.len >= sizeof(x->what) || !record_get_flag(&b, &things) ||
 	    record_get_number(&b, &done) != KV_OK ||
 	    record_get_number(&b, &total) != KV_OK || b.left != 0)
 		return false;
@@ -209,7 +198,7 @@ receive_totals(struct reading *x, struct kv_bytes b)
 	for (size_t i = 0; i < READING_TOTALS_N; i++)
 		if (record_get_number(&b, total[i]) != KV_OK)
 			return false;
-	if (!get_flag(&b, &x->all_tested) || b.left != 0)
+	if (!record_get_flag(&b, &x->all_tested) || b.left != 0)
 		return false;
 	x->talk.ended = true;
 	/* The exit status must not deny what was printed. */

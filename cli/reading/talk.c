@@ -190,8 +190,9 @@ send_problem(const struct input_problem *p, void *arg)
 	record_end(&t->packet);
 }
 
-void
-talk_send_file(struct talk *t, const struct input_file *file)
+/* Hands over a file, and closes it. */
+static void
+send_file(struct talk *t, const struct input_file *file)
 {
 	const struct input_problem too_long = {
 		.path = file->path,
@@ -225,8 +226,8 @@ talk_send_log(struct talk *t, enum reading_log what, int fd, bool regular,
 	record_end(&t->packet);
 }
 
-static void
-on_named(int fd, const char *path, bool walked, void *arg)
+void
+talk_send_named(int fd, const char *path, bool walked, void *arg)
 {
 	struct talk *t = arg;
 	struct input_file file;
@@ -238,7 +239,7 @@ on_named(int fd, const char *path, bool walked, void *arg)
 		send_problem(&problem, t);
 		return;
 	}
-	talk_send_file(t, &file);
+	send_file(t, &file);
 }
 
 static void
@@ -261,7 +262,7 @@ on_found(const struct walk_file *found, void *arg)
 	}
 	if (file.fd != -1) {
 		file.size = (uint64_t)st.st_size;
-		talk_send_file(t, &file);
+		send_file(t, &file);
 	} else if (problem.reason != NULL) {
 		send_problem(&problem, t);
 	}
@@ -318,7 +319,7 @@ void
 talk_send_path(struct talk *t, const char *path)
 {
 	const struct input_walk walk = {
-		.file = on_named,
+		.file = talk_send_named,
 		.found = on_found,
 		.problem = send_problem,
 		.arg = t,

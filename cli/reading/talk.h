@@ -55,15 +55,18 @@ void talk_send_setup(struct talk *t, unsigned int flags);
  */
 void talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd);
 
-/* Hands over a file, and closes it. */
-void talk_send_file(struct talk *t, const struct input_file *file);
-
 /*
  * Hands over a log, and closes it. modified is when it was, in seconds. Only
  * after talk_send_setup with READING_LOGS.
  */
 void talk_send_log(struct talk *t, enum reading_log what, int fd, bool regular,
     int64_t modified);
+
+/*
+ * Hands over the file behind fd, which stays the caller's. As file of struct
+ * input_walk; talk is a struct talk.
+ */
+void talk_send_named(int fd, const char *path, bool walked, void *talk);
 
 /* Hands over the files of a path, as input_walk finds them. */
 void talk_send_path(struct talk *t, const char *path);
