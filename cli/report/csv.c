@@ -60,7 +60,9 @@ print_cell(const char *text)
 static const char *
 number(int64_t n, char text[static NUMBER_BYTES])
 {
-	snprintf(text, NUMBER_BYTES, n != FLEET_UNKNOWN ? "%" PRId64 : "", n);
+	*text = '\0';
+	if (n != FLEET_UNKNOWN)
+		snprintf(text, NUMBER_BYTES, "%" PRId64, n);
 	return text;
 }
 
