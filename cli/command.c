@@ -194,8 +194,9 @@ cli_read_options(const struct cli_command *cmd, int argc, char **argv,
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
 		if (opt == '?' ||
-		    !(opt < n ? set_option(&options[opt]) :
-				cli_judge_option(judge, opt, optarg)))
+		    !(opt < n || judge == NULL ?
+			    set_option(&options[opt]) :
+			    cli_judge_option(judge, opt, optarg)))
 			return CLI_UNCHECKED;
 	}
 	return -1;
