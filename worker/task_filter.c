@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tasks about filters: cli/update/filter_tasks.h wants them. */
+/* The tasks about filters: cli/tasks/filter.h wants them. */
 #include <string.h>
 
 #include "sets/filter_judge.h"

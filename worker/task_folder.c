@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tasks about what a published folder has, for cli/update/folder.h. */
+/* The tasks about what a published folder has, for cli/tasks/folder.h. */
 #include <sys/types.h> /* sha2.h of libmd needs u_int types */
 
 #include <sha2.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tasks about exact lists: cli/update/list_tasks.h wants them. */
+/* The tasks about exact lists: cli/tasks/list.h wants them. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "tasks/folder.h"
+#include "tasks/list.h"
 #include "update/chain.h"
-#include "update/folder.h"
 #include "update/follow.h"
-#include "update/list_tasks.h"
 #include "update/resume.h"
 #include "update/text.h"
 #include "update/update.h"
@@ -294,8 +294,9 @@ unpack(struct packed *k)
 	struct update *u = k->u;
 	struct unpacked x;
 
-	if (!update_task_unpack(k->from.shown, k->part.fd, &u->part,
-		u->follow.file->size, false, u->source.limits.stopped, &x))
+	if (!update_task_unpack(k->from.shown, k->part.fd, u->part.fd,
+		u->follow.file->size, false, u->source.limits.stopped,
+		&u->part.len, &x))
 		return false;
 	if (x.end != UNPACK_DONE)
 		return report_packed(k, &x);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "update/filter_tasks.h"
+#include "tasks/filter.h"
 #include "update/resume.h"
 #include "update/update.h"
 

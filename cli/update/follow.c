@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "update/folder.h"
+#include "tasks/folder.h"
 #include "update/text.h"
 #include "update/update.h"
 
@@ -208,18 +208,21 @@ static bool
 parse_index(struct update *u, int fd, char sha256[static UPDATE_DIGEST_CHARS])
 {
 	const char *shown = u->source.from.shown;
+	char why[INDEX_WHY_BYTES] = "";
 	int text, signature;
 	/* Nothing is parsed before its signature is known to be good. */
 	const bool ok = split_index(u, fd, &text, &signature) &&
 	    update_signature_verify(&u->source, text, INDEX_NAMESPACE, "index",
 		shown, signature) &&
-	    update_folder_index(shown, text, &u->follow.index, sha256);
+	    update_folder_index(shown, text, &u->follow.index, sha256, why);
 
+	if (ok && why[0] != '\0')
+		cli_error("%s: %s; ask its publisher", shown, why);
 	if (text != -1)
 		close(text);
 	if (signature != -1)
 		close(signature);
-	return ok;
+	return ok && why[0] == '\0';
 }
 
 /* Parses the index fd, and judges it. False after a message. */

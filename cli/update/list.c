@@ -16,7 +16,7 @@
 #include "base/io.h"
 #include "kv_sources.h"
 #include "published/lookup.h"
-#include "update/list_tasks.h"
+#include "tasks/list.h"
 #include "update/text.h"
 #include "update/update.h"
 
@@ -473,9 +473,9 @@ receive(struct update *u, const char *url, const char *sha256,
 	if (ok && (r.fd = update_part_nameless(place->dir, place->name)) == -1)
 		ok = report_not_written(&r, errno);
 	ok = ok && fetch_packed(&r) &&
-	    update_task_unpack(r.from.shown, r.fd, part,
+	    update_task_unpack(r.from.shown, r.fd, part->fd,
 		u->source.settings.max_bytes, records != NULL,
-		u->source.limits.stopped, &x) &&
+		u->source.limits.stopped, &part->len, &x) &&
 	    was_unpacked(&r, &x) &&
 	    is_wanted(r.from.shown, part->fd, sha256, records);
 	if (r.fd != -1)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "update/filter_tasks.h"
+#include "tasks/filter.h"
 
 static bool
 report_no_room(struct update_received *p)

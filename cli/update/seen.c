@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "published/index.h"
-#include "update/list_tasks.h"
+#include "tasks/list.h"
 #include "update/unwanted.h"
 #include "update/update.h"
 

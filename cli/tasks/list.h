@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/list_tasks: has keyveto-worker, behind the wall, read exact lists and
- * what goes with them. What it tells may be a lie of who wrote the file: all
- * but its form is the caller's to check.
+ * tasks/list: has keyveto-worker, behind the wall, read exact lists and what
+ * goes with them. What it tells may be a lie of who wrote the file: all but its
+ * form is the caller's to check.
  */
-#ifndef CLI_UPDATE_LIST_TASKS_H
-#define CLI_UPDATE_LIST_TASKS_H
+#ifndef CLI_TASKS_LIST_H
+#define CLI_TASKS_LIST_H
 
 #include "published/manifest.h"
 #include "published/records.h"
 #include "published/unpack.h"
-#include "update/part.h"
 
 /*
  * Parses the manifest that fd holds. False after a message about shown.
@@ -29,12 +28,13 @@ char *update_task_sources(const char *shown, int fd, size_t max);
 bool update_task_records(const char *shown, int fd, struct update_records *r);
 
 /*
- * Unpacks the file that packed holds into part, which is empty, at most max
- * bytes, perhaps an exact list. False after a message about shown. Whoever wrote the packed file may
- * have written anything into the part.
+ * Unpacks the file that packed holds into out, which is empty, at most max
+ * bytes, perhaps an exact list. Sets *lenp to the size of out. False after a
+ * message about shown. Whoever wrote the packed file may have written anything
+ * into out.
  */
-bool update_task_unpack(const char *shown, int packed, struct update_part *part,
-    uint64_t max, bool is_list, bool (*stopped)(void), struct unpacked *x);
+bool update_task_unpack(const char *shown, int packed, int out, uint64_t max,
+    bool is_list, bool (*stopped)(void), off_t *lenp, struct unpacked *x);
 
 /*
  * Sets *lostp to the number of the n records of the list old whose hashes the

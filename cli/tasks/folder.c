@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* Has a worker do tasks of worker/task_folder.c, and checks what it says. */
-#include "update/folder.h"
+#include "tasks/folder.h"
 
 #include "command.h"
 #include "published/index_records.h"
-#include "update/task.h"
+#include "tasks/task.h"
 
 /* --- the index ---------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ struct parsed {
 	struct index *x;
 	size_t n; /* of its files */
 	char *sha256;
-	char why[INDEX_WHY_BYTES];
+	char *why;
 };
 
 static bool
@@ -63,7 +63,7 @@ receive_index(struct kv_bytes b, void *arg)
 
 	switch (p->next) {
 	case PARSED_WHY:
-		ok = record_get_text(&b, p->why, sizeof(p->why)) &&
+		ok = record_get_text(&b, p->why, INDEX_WHY_BYTES) &&
 		    record_get_text(&b, p->sha256, INDEX_SHA256_BYTES) &&
 		    index_is_sha256(p->sha256) && b.left == 0;
 		p->next = PARSED_HEAD;
@@ -83,9 +83,14 @@ receive_index(struct kv_bytes b, void *arg)
 
 bool
 update_folder_index(const char *shown, int fd, struct index *x,
-    char sha256[static INDEX_SHA256_BYTES])
+    char sha256[static INDEX_SHA256_BYTES], char why[static INDEX_WHY_BYTES])
 {
-	struct parsed p = { .next = PARSED_WHY, .x = x, .sha256 = sha256 };
+	struct parsed p = {
+		.next = PARSED_WHY,
+		.x = x,
+		.sha256 = sha256,
+		.why = why,
+	};
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
@@ -95,13 +100,9 @@ update_folder_index(const char *shown, int fd, struct index *x,
 	};
 
 	*x = (struct index){ .serial = 0 };
-	sha256[0] = '\0';
+	sha256[0] = why[0] = '\0';
 	working_task_begin(&t, "index");
-	if (!update_task_do(&t, shown))
-		return false;
-	if (p.why[0] != '\0')
-		cli_error("%s: %s; ask its publisher", shown, p.why);
-	return p.why[0] == '\0';
+	return update_task_do(&t, shown);
 }
 
 /* --- a delta ------------------------------------------------------------ */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/filter_tasks: has keyveto-worker, behind the wall, read filters. What
- * it tells may be a lie of who wrote the file: all but its form is the caller's
- * to check.
+ * tasks/filter: has keyveto-worker, behind the wall, read filters. What it
+ * tells may be a lie of who wrote the file: all but its form is the caller's to
+ * check.
  */
-#ifndef CLI_UPDATE_FILTER_TASKS_H
-#define CLI_UPDATE_FILTER_TASKS_H
+#ifndef CLI_TASKS_FILTER_H
+#define CLI_TASKS_FILTER_H
 
 #include "sets/filter_judge.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* update/task: a task of keyveto-worker's, about what others wrote. */
-#ifndef CLI_UPDATE_TASK_H
-#define CLI_UPDATE_TASK_H
+/* tasks/task: a task of keyveto-worker's, about what others wrote. */
+#ifndef CLI_TASKS_TASK_H
+#define CLI_TASKS_TASK_H
 
 #include "working/working.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/filter_tasks.h"
+#include "tasks/filter.h"
 
 #include <sys/stat.h>
 
 #include <string.h>
 
-#include "update/task.h"
+#include "tasks/task.h"
 
 /* Whether a filter with this header would be the whole file. */
 static bool

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/folder: has keyveto-worker, behind the wall, read what a published
+ * tasks/folder: has keyveto-worker, behind the wall, read what a published
  * folder has. What a worker says may be a lie of who wrote the file: all but
  * its form is the caller's to check.
  */
-#ifndef CLI_UPDATE_FOLDER_H
-#define CLI_UPDATE_FOLDER_H
+#ifndef CLI_TASKS_FOLDER_H
+#define CLI_TASKS_FOLDER_H
 
 #include "published/index.h"
 
@@ -17,11 +17,11 @@
 bool update_folder_split(const char *shown, int fd, size_t *lenp);
 
 /*
- * Parses the text of an index, whose SHA-256 it sets. False after a message.
- * Always call index_free.
+ * Parses the text of an index, whose SHA-256 it sets. why is "", or what
+ * index_parse says of a mistake. False after a message. Always call index_free.
  */
 bool update_folder_index(const char *shown, int fd, struct index *x,
-    char sha256[static INDEX_SHA256_BYTES]);
+    char sha256[static INDEX_SHA256_BYTES], char why[static INDEX_WHY_BYTES]);
 
 /* One step from an older file to a newer one. */
 struct folder_patch {

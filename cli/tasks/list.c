@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/list_tasks.h"
+#include "tasks/list.h"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "update/task.h"
+#include "tasks/task.h"
 
 /* --- the manifest ------------------------------------------------------- */
 
@@ -144,12 +144,12 @@ receive_unpacked(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_unpack(const char *shown, int packed, struct update_part *part,
-    uint64_t max, bool is_list, bool (*stopped)(void), struct unpacked *x)
+update_task_unpack(const char *shown, int packed, int out, uint64_t max,
+    bool is_list, bool (*stopped)(void), off_t *lenp, struct unpacked *x)
 {
 	struct unpacking k = { .x = x };
 	struct working_task t = {
-		.fd = { packed, part->fd },
+		.fd = { packed, out },
 		.n_fds = 2,
 		.file_bytes = max,
 		.result = receive_unpacked,
@@ -162,9 +162,11 @@ update_task_unpack(const char *shown, int packed, struct update_part *part,
 	working_task_begin(&t, "unpack");
 	record_add_number(&t.args, max);
 	record_add_number(&t.args, is_list);
-	if (!update_task_do(&t, shown) || fstat(part->fd, &st) == -1)
+	if (!update_task_do(&t, shown))
 		return false;
-	part->len = st.st_size;
+	if (fstat(out, &st) == -1)
+		return cli_failed(shown, "cannot be unpacked");
+	*lenp = st.st_size;
 	return true;
 }
 

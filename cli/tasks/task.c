@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/task.h"
+#include "tasks/task.h"
 
 #include "command.h"
 
