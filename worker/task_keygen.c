@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The task "keygen": whether a file has a good signature, by ssh-keygen. */
+/*
+ * The tasks "keygen" and "signer": whether a file has a good signature, and by
+ * whom, by ssh-keygen. cli/tasks/keygen.h wants them.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -10,15 +13,13 @@
 #define ANSWER_BYTES 512
 #define SECONDS 600
 
-enum { DATA, SIGNATURE, ALLOWED, FILES };
-
 /* errno of what failed before the walls, or 0. */
 static int failed;
 
 unsigned int
 task_keygen_enter(struct task_work *t, uint64_t memory)
 {
-	for (int i = SIGNATURE; failed == 0 && i < FILES; i++)
+	for (size_t i = 1; failed == 0 && i < t->n_fds; i++)
 		if ((t->fd[i] = system_copy(t->fd[i], WORKING_COPY_BYTES)) ==
 		    -1)
 			failed = errno;
@@ -29,44 +30,66 @@ task_keygen_enter(struct task_work *t, uint64_t memory)
 	});
 }
 
-/* Returns 0, with ssh-keygen's status of waitpid(2), or an errno. */
+/*
+ * Runs ssh-keygen with the n files as its descriptors 0, 3 and 4. Returns 0, with
+ * its status of waitpid(2), or an errno.
+ */
 static int
-run_keygen(const struct task_work *t, const char *identity,
-    const char *namespace, char answer[static ANSWER_BYTES], int *statusp)
+run_keygen(const char *const *argv, const int *fd, size_t n,
+    char answer[static ANSWER_BYTES], int *statusp)
 {
-	const char *const argv[] = { SYSTEM_KEYGEN, "-Y", "verify", "-f",
-		"/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
-		"/proc/self/fd/3", NULL };
 	struct program keygen = { .argv = argv };
 	int error;
 
-	program_fds(&keygen, t->fd[DATA], SYSTEM_PIPE, SYSTEM_PIPE);
-	keygen.fd[3] = t->fd[SIGNATURE];
-	keygen.fd[4] = t->fd[ALLOWED];
+	program_fds(&keygen, fd[0], SYSTEM_PIPE, SYSTEM_PIPE);
+	for (size_t i = 1; i < n; i++)
+		keygen.fd[2 + i] = fd[i];
 	error = system_run(&keygen, SECONDS, answer, ANSWER_BYTES, statusp);
 	/* The first line says most. */
 	answer[strcspn(answer, "\r\n")] = '\0';
 	return error;
 }
 
-/* Takes the identity and the namespace. */
-bool
-task_keygen(struct task_work *t)
+/* Runs ssh-keygen, and tells what it says. */
+static bool
+tell_answer(const char *const *argv, const int *fd, size_t n)
 {
-	static char identity[WORKING_TEXT_BYTES], namespace[WORKING_TEXT_BYTES];
 	char answer[ANSWER_BYTES] = "";
-	struct record_out *o;
 	int error = failed, status = 0;
+	struct record_out *o;
 
-	if (!record_get_text(&t->args, identity, sizeof(identity)) ||
-	    !record_get_text(&t->args, namespace, sizeof(namespace)))
-		return false;
 	if (error == 0)
-		error = run_keygen(t, identity, namespace, answer, &status);
+		error = run_keygen(argv, fd, n, answer, &status);
 	o = task_result();
 	record_add_number(o, (uint64_t)error);
 	record_add_number(o, (uint64_t)status);
 	record_add_text(o, answer);
 	ask_tell();
 	return true;
+}
+
+static char identity[WORKING_TEXT_BYTES], namespace[WORKING_TEXT_BYTES];
+
+/* Takes the identity and the namespace. */
+bool
+task_keygen(struct task_work *t)
+{
+	const char *const argv[] = { SYSTEM_KEYGEN, "-Y", "verify", "-f",
+		"/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
+		"/proc/self/fd/3", NULL };
+
+	return record_get_text(&t->args, identity, sizeof(identity)) &&
+	    record_get_text(&t->args, namespace, sizeof(namespace)) &&
+	    tell_answer(argv, t->fd, t->n_fds);
+}
+
+/* Takes the namespace. Whoever has signed, the answer names the key. */
+bool
+task_signer(struct task_work *t)
+{
+	const char *const argv[] = { SYSTEM_KEYGEN, "-Y", "check-novalidate",
+		"-n", namespace, "-s", "/proc/self/fd/3", NULL };
+
+	return record_get_text(&t->args, namespace, sizeof(namespace)) &&
+	    tell_answer(argv, t->fd, t->n_fds);
 }

@@ -63,6 +63,7 @@ static const struct task {
 	{ "hash", 1, hash, NULL },
 	{ "journal", 1, task_journal, task_journal_enter },
 	{ "keygen", 3, task_keygen, task_keygen_enter },
+	{ "signer", 2, task_signer, task_keygen_enter },
 	{ "split", 1, task_split, NULL },
 	{ "index", 1, task_index, NULL },
 	{ "filter-head", 1, task_filter_head, NULL },

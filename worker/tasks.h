@@ -34,6 +34,7 @@ bool task_proof(struct task_work *t);
 bool task_former(struct task_work *t);
 bool task_weak(struct task_work *t);
 bool task_keygen(struct task_work *t);
+bool task_signer(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 bool task_revoked(struct task_work *t);
 unsigned int task_revoked_enter(struct task_work *t, uint64_t memory);

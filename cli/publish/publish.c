@@ -21,10 +21,12 @@
 #include "base/io.h"
 #include "host/replace.h"
 #include "publish/chain.h"
+#include "publish/copy.h"
 #include "publish/folder.h"
 #include "publish/item.h"
 #include "publish/pack.h"
 #include "publish/sign.h"
+#include "tasks/folder.h"
 
 #define KEEP_DEFAULT 7
 #define DAYS_DEFAULT 30
@@ -57,9 +59,8 @@ struct publish {
 	bool locked;
 	char *path; /* of the index */
 	bool has_old, was_signed;
-	char *old_bytes; /* the index as it is, or NULL */
-	size_t old_len, old_text_len;
-	struct index old, fresh; /* fresh has room for INDEX_FILES */
+	int old_text, old_signature; /* copies of the index as it is; or -1 */
+	struct index old, fresh;     /* fresh has room for INDEX_FILES */
 	struct given *given;
 	size_t n_given;
 	struct sign_result signature;
@@ -68,27 +69,45 @@ struct publish {
 
 /* --- the published index ------------------------------------------------ */
 
+/*
+ * Has the index behind fd read. What was read is what is verified: both are of
+ * one copy. False after a message; why is of an index that is none.
+ */
+static bool
+parse_old(struct publish *p, int fd, size_t size, char why[INDEX_WHY_BYTES])
+{
+	char sha256[INDEX_SHA256_BYTES];
+	size_t len;
+
+	if (!update_folder_split(p->path, fd, &len))
+		return false;
+	if (len > size)
+		len = size;
+	p->was_signed = len < size;
+	p->old_text = copy_part(p->path, fd, 0, len);
+	p->old_signature = copy_part(p->path, fd, (off_t)len, size - len);
+	if (p->old_text == -1 || p->old_signature == -1 ||
+	    !update_folder_index(p->path, p->old_text, &p->old, sha256, why))
+		return false;
+	p->has_old = why[0] == '\0';
+	return true;
+}
+
 /* Reads the index behind fd. False after a message. */
 static bool
 read_old(struct publish *p, int fd)
 {
-	char *bytes = malloc(INDEX_MAX_BYTES + 1), why[INDEX_WHY_BYTES] = "";
-	ssize_t len = -1;
+	char why[INDEX_WHY_BYTES] = "";
+	struct stat st;
 
-	p->old_bytes = bytes;
-	if (bytes == NULL || lseek(fd, 0, SEEK_SET) == -1 ||
-	    (len = io_read(fd, bytes, INDEX_MAX_BYTES + 1)) == -1)
-		(void)cli_failed(p->path, "cannot be read");
-	else if (len > INDEX_MAX_BYTES)
+	if (fstat(fd, &st) == -1)
+		return cli_failed(p->path, "cannot be read");
+	if (st.st_size > INDEX_MAX_BYTES)
 		snprintf(why, sizeof(why), "is longer than 1 MiB");
-	else {
-		p->old_len = (size_t)len;
-		p->was_signed = index_split(bytes, p->old_len,
-		    &p->old_text_len);
-		p->has_old = index_parse(bytes, p->old_text_len, &p->old, why);
-	}
+	else if (!parse_old(p, fd, (size_t)st.st_size, why))
+		return false;
 	if (why[0] == '\0' || p->o.serial != 0)
-		return len != -1;
+		return true;
 	cli_error("%s: is no index that can be continued: %s; to start again "
 		  "with the files that you give, add --serial with a number "
 		  "above all that were published",
@@ -516,8 +535,8 @@ static bool
 check_old_signature(const struct publish *p)
 {
 	if (p->o.sign == NULL || !p->has_old || p->o.force ||
-	    sign_was_by(p->signature.key, p->old_bytes, p->old_text_len,
-		p->old_bytes + p->old_text_len, p->old_len - p->old_text_len))
+	    sign_was_by(p->signature.key, p->path, p->old_text,
+		p->old_signature))
 		return true;
 	cli_error("%s: has no good signature by %s, %s; what it names may be "
 		  "anybody's, and is not signed. If nobody else has written "
@@ -680,8 +699,11 @@ print_outcome(const struct publish *p)
 	    p->o.dry_run ? "would be " : "",
 	    changed ? "written" : "renewed, no file has changed",
 	    p->fresh.serial, text);
-	if (p->signature.len > 0)
-		printf(", signed with %s", p->signature.key);
+	if (p->signature.len > 0) {
+		fputs(", signed with ", stdout);
+		cli_print_safe(stdout, p->signature.key,
+		    strlen(p->signature.key));
+	}
 	if (p->pruned > 0)
 		printf("; %" PRIu64 " old %s removed", p->pruned,
 		    cli_plural(p->pruned, "file", "files"));
@@ -760,7 +782,10 @@ close_publish(struct publish *p)
 	free(p->given);
 	if (p->locked)
 		replace_close(&p->place);
-	free(p->old_bytes);
+	if (p->old_text != -1)
+		close(p->old_text);
+	if (p->old_signature != -1)
+		close(p->old_signature);
 	index_free(&p->old);
 	index_free(&p->fresh);
 	folder_close(&p->folder);
@@ -837,6 +862,7 @@ run_publish(const struct cli_command *cmd, int argc, char **argv)
 	}
 	o->dir = argv[optind];
 	p.folder = (struct folder){ .dir = -1, .part = { -1, -1 } };
+	p.old_text = p.old_signature = -1;
 	p.n_given = (size_t)(argc - optind - 1);
 	p.given = calloc(p.n_given + 1, sizeof(*p.given));
 	if (p.given == NULL) {

@@ -14,6 +14,7 @@
 #include "host/memory.h"
 #include "host/program.h"
 #include "published/index.h"
+#include "tasks/keygen.h"
 
 #define KEYGEN "/usr/bin/ssh-keygen"
 /* A person may have to find a token, or remember a passphrase. */
@@ -50,15 +51,10 @@ first_line(int fd, char line[static SAID_BYTES])
 	line[strcspn(line, "\r\n")] = '\0';
 }
 
-/*
- * Prints why ssh-keygen failed; said is what it said about it, or "". Without a
- * key, it may fail.
- */
+/* Prints why ssh-keygen failed; said is what it said about it, or "". */
 static void
 report_failure(const char *key, int error, const char *said)
 {
-	if (key == NULL && error == 0)
-		return;
 	if (error == ENOENT)
 		cli_error("%s cannot be run; install openssh-client", KEYGEN);
 	else if (error != 0)
@@ -72,13 +68,14 @@ report_failure(const char *key, int error, const char *said)
 }
 
 /*
- * Runs ssh-keygen with its standard input and descriptor 3, and reads what it
- * prints. False after a message.
+ * Has ssh-keygen sign what in holds, and reads what it prints. False after a
+ * message.
  */
 static bool
-run_keygen(const char *key, const char *const *argv, int in, int third,
-    struct answer *answer)
+run_keygen(const char *key, int in, struct answer *answer)
 {
+	const char *const argv[] = { KEYGEN, "-q", "-Y", "sign", "-f", key,
+		"-n", INDEX_NAMESPACE, NULL };
 	struct program keygen = {
 		.argv = argv,
 		/* For the agent, and for whatever asks for a passphrase. */
@@ -101,7 +98,6 @@ run_keygen(const char *key, const char *const *argv, int in, int third,
 	}
 	program_fds(&keygen, in, ends[1],
 	    errors != -1 ? errors : STDERR_FILENO);
-	keygen.fd[3] = third;
 	error = program_start(&keygen, &process) ? 0 : errno;
 	close(ends[1]);
 	if (error == 0) {
@@ -134,73 +130,66 @@ in_memory(const char *text, size_t len)
 	return -1;
 }
 
-static bool
-rewind_file(int fd)
-{
-	return lseek(fd, 0, SEEK_SET) == 0 ||
-	    cli_failed("index", "cannot be signed");
-}
-
 /*
- * Verifies the signature of what text holds, and writes who made it. False
- * after a message, of which there is none without a key if it is not good.
+ * Whether the signature of what text holds is good. Writes who made it, or what
+ * ssh-keygen says instead. False without a message, but for one about a worker.
  */
 static bool
-verify(const char *key, int text, const char *bytes, size_t len,
+find_signer(const char *shown, int text, int signature,
     char who[static SIGN_KEY_BYTES])
 {
-	static const char *const argv[] = { KEYGEN, "-Y", "check-novalidate",
-		"-n", INDEX_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
-	char said[SAID_BYTES] = "";
-	struct answer answer = { .text = said, .cap = sizeof(said) - 1 };
-	int signature = in_memory(bytes, len);
-	bool ok = signature != -1 && rewind_file(text) &&
-	    run_keygen(key, argv, text, signature, &answer);
+	struct keygen_said said;
+	char why[WALL_WHY_BYTES] = "";
+	bool good;
 
+	if (!update_task_find_signer(text, signature, INDEX_NAMESPACE, &said,
+		why))
+		cli_error("%s: its signature cannot be verified: %s", shown,
+		    why);
+	good = said.error == 0 && said.status == 0 &&
+	    strncmp(said.answer, GOOD_SIGNATURE, strlen(GOOD_SIGNATURE)) == 0;
+	snprintf(who, SIGN_KEY_BYTES, "%.200s",
+	    said.answer + (good ? strlen(GOOD_SIGNATURE) : 0));
+	return good;
+}
+
+/* As a follower will. False after a message. */
+static bool
+verify(const char *key, int text, struct sign_result *r)
+{
+	const int signature = in_memory(r->text, r->len);
+	bool ok = signature != -1;
+
+	if (ok && !find_signer(key, text, signature, r->key)) {
+		cli_error("%s: ssh-keygen does not verify the signature that "
+			  "it made: %s",
+		    key, r->key);
+		ok = false;
+	}
 	if (signature != -1)
 		close(signature);
-	if (!ok)
-		return false;
-	said[strcspn(said, "\r\n")] = '\0';
-	if (strncmp(said, GOOD_SIGNATURE, strlen(GOOD_SIGNATURE)) != 0) {
-		if (key != NULL)
-			cli_error("%s: ssh-keygen does not verify the "
-				  "signature that it made: %s",
-			    key, said);
-		return false;
-	}
-	snprintf(who, SIGN_KEY_BYTES, "%.200s", said + strlen(GOOD_SIGNATURE));
-	return true;
+	return ok;
 }
 
 bool
 sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
 {
-	const char *const argv[] = { KEYGEN, "-q", "-Y", "sign", "-f", key,
-		"-n", INDEX_NAMESPACE, NULL };
 	struct answer answer = { .text = r->text, .cap = sizeof(r->text) - 1 };
 	int fd = in_memory(text, len);
-	bool ok = fd != -1 && rewind_file(fd) &&
-	    run_keygen(key, argv, fd, PROGRAM_NULL, &answer);
+	bool ok = fd != -1 && run_keygen(key, fd, &answer);
 
 	r->len = answer.len;
-	/* As a follower will. */
-	ok = ok && verify(key, fd, r->text, r->len, r->key);
+	ok = ok && verify(key, fd, r);
 	if (fd != -1)
 		close(fd);
 	return ok;
 }
 
 bool
-sign_was_by(const char *key, const char *text, size_t len,
-    const char *signature, size_t signature_len)
+sign_was_by(const char *key, const char *shown, int text, int signature)
 {
 	char who[SIGN_KEY_BYTES];
-	int fd = in_memory(text, len);
-	bool ok = fd != -1 && verify(NULL, fd, signature, signature_len, who) &&
-	    strcmp(who, key) == 0;
 
-	if (fd != -1)
-		close(fd);
-	return ok;
+	return find_signer(shown, text, signature, who) &&
+	    strcmp(who, key) == 0;
 }

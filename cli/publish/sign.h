@@ -25,10 +25,9 @@ bool sign_index(const char *key, const char *text, size_t len,
     struct sign_result *result);
 
 /*
- * Whether a signature of len bytes of text is good, and by the key of a result
- * of sign_index. False without a message too.
+ * Whether a signature of what text holds is good, and by the key of a result of
+ * sign_index. False without a message, too; shown is for messages.
  */
-bool sign_was_by(const char *key, const char *text, size_t len,
-    const char *signature, size_t signature_len);
+bool sign_was_by(const char *key, const char *shown, int text, int signature);
 
 #endif

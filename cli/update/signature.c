@@ -5,84 +5,23 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tasks/keygen.h"
 #include "update/text.h"
-#include "working/working.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
 #define SIGNATURE_MAX_BYTES (64 * 1024)
-/* The most of ssh-keygen's output that is kept. */
-#define ANSWER_BYTES 512
-
-/* Opens the same file again, with an offset of its own. */
-static int
-reopen_at_start(int fd)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* What the task "keygen" answers. */
-struct verified {
-	bool done;
-	uint64_t error;	 /* errno, if ssh-keygen did not run */
-	uint64_t status; /* its status of waitpid(2) */
-	char answer[ANSWER_BYTES];
-};
-
-static bool
-receive_verified(struct kv_bytes b, void *arg)
-{
-	struct verified *v = arg;
-
-	v->done = !v->done && record_get_number(&b, &v->error) == KV_OK &&
-	    v->error <= INT_MAX && record_get_number(&b, &v->status) == KV_OK &&
-	    v->status <= UINT16_MAX &&
-	    record_get_text(&b, v->answer, sizeof(v->answer)) && b.left == 0;
-	return v->done;
-}
-
-/* Has the worker run ssh-keygen. False with a sentence. */
-static bool
-run_keygen(const struct update_source *s, int fd, const char *namespace,
-    int signature, struct verified *v, char why[static WALL_WHY_BYTES])
-{
-	struct working_task t = {
-		.fd = { reopen_at_start(fd), signature, s->signers },
-		.n_fds = 3,
-		.file_bytes = WORKING_COPY_BYTES,
-		.result = receive_verified,
-		.arg = v,
-		.done = &v->done,
-	};
-	bool ok;
-
-	if (t.fd[0] == -1) {
-		v->error = (uint64_t)errno;
-		return true;
-	}
-	working_task_begin(&t, "keygen");
-	record_add_text(&t.args, s->settings.identity);
-	record_add_text(&t.args, namespace);
-	ok = working_do(&t, why);
-	close(t.fd[0]);
-	return ok;
-}
 
 bool
 update_signature_verify(const struct update_source *s, int fd,
     const char *namespace, const char *what, const char *shown, int signature)
 {
-	struct verified v = { .done = false };
+	struct keygen_said v;
 	char why[WALL_WHY_BYTES] = "";
-	const bool ok = run_keygen(s, fd, namespace, signature, &v, why);
+	const bool ok = update_task_verify(fd, signature, s->signers,
+	    s->settings.identity, namespace, &v, why);
 	const int status = (int)v.status;
 
 	if (!ok)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ISC */
+#include "tasks/keygen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "working/working.h"
+
+static bool
+receive_said(struct kv_bytes b, void *arg)
+{
+	struct keygen_said *s = arg;
+
+	s->done = !s->done && record_get_number(&b, &s->error) == KV_OK &&
+	    s->error <= INT_MAX && record_get_number(&b, &s->status) == KV_OK &&
+	    s->status <= UINT16_MAX &&
+	    record_get_text(&b, s->answer, sizeof(s->answer)) && b.left == 0;
+	return s->done;
+}
+
+/* Opens the same file again, with an offset of its own. */
+static int
+reopen_at_start(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Does the task, whose first file is data. */
+static bool
+run_keygen(struct working_task *t, int data, struct keygen_said *said,
+    char why[static WALL_WHY_BYTES])
+{
+	bool ok;
+
+	*said = (struct keygen_said){ .done = false };
+	t->result = receive_said;
+	t->file_bytes = WORKING_COPY_BYTES;
+	t->arg = said;
+	t->done = &said->done;
+	if ((t->fd[0] = reopen_at_start(data)) == -1) {
+		said->error = (uint64_t)errno;
+		record_out_free(&t->args);
+		return true;
+	}
+	ok = working_do(t, why);
+	close(t->fd[0]);
+	return ok;
+}
+
+bool
+update_task_verify(int data, int signature, int signers, const char *identity,
+    const char *namespace, struct keygen_said *said,
+    char why[static WALL_WHY_BYTES])
+{
+	struct working_task t = {
+		.fd = { -1, signature, signers },
+		.n_fds = 3,
+	};
+
+	working_task_begin(&t, "keygen");
+	record_add_text(&t.args, identity);
+	record_add_text(&t.args, namespace);
+	return run_keygen(&t, data, said, why);
+}
+
+bool
+update_task_find_signer(int data, int signature, const char *namespace,
+    struct keygen_said *said, char why[static WALL_WHY_BYTES])
+{
+	struct working_task t = { .fd = { -1, signature }, .n_fds = 2 };
+
+	working_task_begin(&t, "signer");
+	record_add_text(&t.args, namespace);
+	return run_keygen(&t, data, said, why);
+}
