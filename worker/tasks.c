@@ -75,6 +75,9 @@ static const struct task {
 	{ "sources", 1, task_sources, NULL },
 	{ "unpack", 2, task_unpack, NULL },
 	{ "proof", 1, task_proof, NULL },
+	{ "judge", 2, task_judge, NULL },
+	{ "pack", 2, task_pack, NULL },
+	{ "delta", 4, task_delta, NULL },
 	{ "revoked", 1, task_revoked, task_revoked_enter },
 	{ "weak", 1, task_weak, NULL },
 };

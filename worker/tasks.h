@@ -50,6 +50,11 @@ bool task_records(struct task_work *t);
 bool task_unpack(struct task_work *t);
 bool task_lost_records(struct task_work *t);
 
+/* task_publish.c */
+bool task_judge(struct task_work *t);
+bool task_pack(struct task_work *t);
+bool task_delta(struct task_work *t);
+
 /* task_filter.c */
 bool task_filter_head(struct task_work *t);
 bool task_judge_filter(struct task_work *t);

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "sets/delta.h"
 #include "publish/pack.h"
+#include "publish/tasks.h"
+#include "working/hash.h"
 
 __attribute__((format(printf, 2, 3))) static void
 set_note(char note[static CHAIN_NOTE_BYTES], const char *fmt, ...)
@@ -33,8 +34,7 @@ unpack_before(const struct folder *folder, const struct index_file *before,
     char note[static CHAIN_NOTE_BYTES], bool *failedp)
 {
 	const struct folder_name name = folder_packed(before->sha256);
-	char why[PACK_WHY_BYTES] = "is missing";
-	struct pack_sum sum;
+	char why[PACK_WHY_BYTES] = "is missing", sha256[INDEX_SHA256_BYTES];
 	uint64_t size;
 	int packed = folder_find(folder, &name, &size), fd = -1;
 	bool ok = false;
@@ -44,10 +44,11 @@ unpack_before(const struct folder *folder, const struct index_file *before,
 		fd = folder_scratch(folder);
 		*failedp = fd == -1;
 		ok = fd != -1 &&
-		    pack_unpack(packed, fd, before->size, &sum, why);
+		    pack_unpack(name.path, packed, fd, before->size, sha256,
+			why);
 		close(packed);
 	}
-	if (ok && strcmp(sum.sha256, before->sha256) != 0) {
+	if (ok && strcmp(sha256, before->sha256) != 0) {
 		snprintf(why, sizeof(why), "is damaged");
 		ok = false;
 	}
@@ -55,45 +56,35 @@ unpack_before(const struct folder *folder, const struct index_file *before,
 		return fd;
 	if (fd != -1)
 		close(fd);
-	set_note(note, "no delta: %s %s", name.path, why);
+	set_note(note, "no delta: %s %s", name.path,
+	    why[0] != '\0' ? why : "cannot be read");
 	return -1;
 }
 
-/*
- * Whether the delta gives the bytes that are published: what a follower will
- * do is done here before the index names it.
- */
+/* Whether the delta gave the bytes that are published. False after a message. */
 static bool
-applies(const struct folder *folder, const struct delta_file *old,
-    const struct delta_file *delta, const char *sha256)
+gave_file(const struct publish_delta *d, const char *sha256)
 {
-	struct delta_file out = { "a delta", folder_scratch(folder) };
-	char why[DELTA_WHY_BYTES] = "";
-	struct pack_sum sum;
-	enum delta_end end;
-	bool ok = false;
+	char gave[INDEX_SHA256_BYTES];
 
-	if (out.fd == -1)
+	/* Who applied it does not say what came of it. */
+	if (!working_hash(d->again, d->delta_shown, gave))
 		return false;
-	end = delta_apply(old, delta, &out, why);
-	if (end == DELTA_DONE && pack_sum(out.shown, out.fd, &sum))
-		ok = strcmp(sum.sha256, sha256) == 0;
-	close(out.fd);
-	if (!ok && end != DELTA_FAILED)
-		cli_error("%s: the delta does not give the file again (%s); "
-			  "was the file changed meanwhile? Run this again",
-		    delta->shown, why[0] != '\0' ? why : "another SHA-256");
-	return ok;
+	if (strcmp(gave, sha256) == 0)
+		return true;
+	cli_error("%s: the delta does not give the file again (another "
+		  "SHA-256); was the file changed meanwhile? Run this again",
+	    d->delta_shown);
+	return false;
 }
 
 /* Puts a delta that is made in its place, if it is worth it. */
 static bool
-keep_delta(const struct folder *folder, const struct delta_file *old,
-    struct folder_new *new, struct index_delta *d, struct index_file *f,
+keep_delta(const struct publish_delta *made, struct folder_new *new,
+    struct index_delta *d, struct index_file *f,
     char note[static CHAIN_NOTE_BYTES])
 {
 	const struct folder_name name = folder_delta(d);
-	const struct delta_file delta = { name.path, new->fd };
 	struct stat st;
 
 	if (fstat(new->fd, &st) == -1)
@@ -103,7 +94,7 @@ keep_delta(const struct folder *folder, const struct delta_file *old,
 		set_note(note, "no delta: it would not be smaller");
 		return true;
 	}
-	if (!applies(folder, old, &delta, d->to) || !folder_put(new, &name))
+	if (!gave_file(made, d->to) || !folder_put(new, &name))
 		return false;
 	if (f->n_deltas == INDEX_DELTAS)
 		memmove(f->delta, f->delta + 1,
@@ -127,32 +118,29 @@ forget(struct index_file *f, const struct index_delta *d)
 	f->n_deltas = n;
 }
 
-bool
-chain_add(const struct folder *folder, const struct item *it,
-    const struct index_file *before, struct index_file *f,
+/*
+ * Makes the delta d of made->old and made->new, and keeps it. False after a
+ * message.
+ */
+static bool
+make_delta(const struct folder *folder, struct publish_delta *made,
+    struct index_delta *d, struct index_file *f,
     char note[static CHAIN_NOTE_BYTES])
 {
-	bool failed;
-	struct delta_file old = { "the file published before",
-		unpack_before(folder, before, note, &failed) };
-	const struct delta_file fresh = { it->shown, it->fd };
-	struct delta_file out = { "a delta", -1 };
+	const struct folder_name name = folder_delta(d);
 	char why[DELTA_WHY_BYTES] = "";
-	struct index_delta d = { .size = 0 };
 	struct folder_new new;
 	bool ok;
 
-	if (old.fd == -1)
-		return !failed;
-	memcpy(d.from, before->sha256, sizeof(d.from));
-	memcpy(d.to, f->sha256, sizeof(d.to));
-	forget(f, &d);
-	ok = folder_new(folder, FOLDER_DELTAS, &new);
-	out.fd = new.fd;
+	made->delta_shown = name.path;
+	made->again = -1;
+	ok = folder_new(folder, FOLDER_DELTAS, &new) &&
+	    (made->again = folder_scratch(folder)) != -1;
+	made->delta = new.fd;
 	if (ok)
-		switch (delta_make(&old, &fresh, &out, why)) {
+		switch (publish_task_delta(made, why)) {
 		case DELTA_DONE:
-			ok = keep_delta(folder, &old, &new, &d, f, note);
+			ok = keep_delta(made, &new, d, f, note);
 			break;
 		case DELTA_NO_SUCCESSOR:
 			set_note(note, "no delta, all fetch the full file: %s",
@@ -161,8 +149,33 @@ chain_add(const struct folder *folder, const struct item *it,
 		default:
 			ok = false;
 		}
+	if (made->again != -1)
+		close(made->again);
 	folder_drop(&new);
-	close(old.fd);
+	return ok;
+}
+
+bool
+chain_add(const struct folder *folder, const struct item *it,
+    const struct index_file *before, struct index_file *f,
+    char note[static CHAIN_NOTE_BYTES])
+{
+	bool failed;
+	struct publish_delta made = {
+		.shown = it->shown,
+		.old = unpack_before(folder, before, note, &failed),
+		.new = it->fd,
+	};
+	struct index_delta d = { .size = 0 };
+	bool ok;
+
+	if (made.old == -1)
+		return !failed;
+	memcpy(d.from, before->sha256, sizeof(d.from));
+	memcpy(d.to, f->sha256, sizeof(d.to));
+	forget(f, &d);
+	ok = make_delta(folder, &made, &d, f, note);
+	close(made.old);
 	return ok;
 }
 

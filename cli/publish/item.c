@@ -11,17 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "command.h"
+#include "publish/copy.h"
 #include "publish/pack.h"
-#include "published/manifest.h"
-#include "published/records.h"
-#include "sets/filter_facts.h"
-#include "sets/filter_file.h"
-#include "sets/list_facts.h"
+#include "publish/tasks.h"
 #include "sets/list_names.h"
+#include "tasks/filter.h"
+#include "tasks/list.h"
+#include "working/hash.h"
 
-#define MAGIC "pkbfv1"
 #define LIST_MAX_BYTES (KV_BLOCKLIST_RECORDS_MAX * KV_BLOCKLIST_RECORD_BYTES)
 
 #define MISSING (-2)
@@ -46,26 +44,23 @@ open_file(const char *path, bool may_be_missing)
 	return -1;
 }
 
-/* Reads a small file. NULL after a message; too_long is about a longer one. */
-static char *
-read_text(const char *path, int fd, size_t max, const char *too_long,
-    size_t *lenp)
+/* Copies a small file. -1 after a message; too_long is about a longer one. */
+static int
+copy_small(const char *path, int fd, off_t max, const char *too_long,
+    off_t *sizep)
 {
-	char *text = malloc(max + 1);
-	ssize_t len;
+	struct stat st;
 
-	*lenp = 0;
-	if (text == NULL || lseek(fd, 0, SEEK_SET) == -1 ||
-	    (len = io_read(fd, text, max + 1)) == -1)
+	if (fstat(fd, &st) == -1) {
 		(void)cli_failed(path, "cannot be read");
-	else if ((size_t)len > max)
-		cli_error("%s: %s", path, too_long);
-	else {
-		*lenp = (size_t)len;
-		return text;
+		return -1;
 	}
-	free(text);
-	return NULL;
+	if (st.st_size > max) {
+		cli_error("%s: %s", path, too_long);
+		return -1;
+	}
+	*sizep = st.st_size;
+	return copy_part(path, fd, 0, (size_t)st.st_size);
 }
 
 static bool
@@ -98,89 +93,33 @@ set_date(struct item *it, int64_t when)
 	it->file.date = it->file.dated ? when : 0;
 }
 
-static void
-set_companion(struct index_companion *c, const char *text, size_t len)
+/* False after a message. */
+static bool
+set_companion(const struct item *it, struct index_companion *c, off_t size)
 {
-	uint8_t digest[KV_SHA256_BYTES];
-
-	kv_fingerprint_digest_blob((const uint8_t *)text, len, digest);
-	index_format_sha256(digest, c->sha256);
-	c->size = len;
+	c->size = (uint64_t)size;
+	return size == 0 || working_hash(it->companion, it->shown, c->sha256);
 }
 
-/* --- a filter ----------------------------------------------------------- */
+/* --- a filter or a list ------------------------------------------------- */
 
+/* Has the file behind it->fd judged. sources has a list's date, or is -1. */
 static bool
-judge_filter(struct item *it)
+judge(struct item *it, enum index_type type, int sources)
 {
-	struct filter_facts facts;
-	struct kv_pkbf f;
-	char why[256];
+	struct publish_facts facts;
+	struct stat st;
 
-	if (!filter_adopt(it->shown, it->fd, &f) ||
-	    !filter_facts_read(it->shown, &f, &facts))
+	if (!publish_task_judge(it->shown, it->fd, type, sources, &facts) ||
+	    !working_hash(it->fd, it->shown, it->file.sha256))
 		return false;
-	if (!filter_facts_are_consistent(&facts, why, sizeof(why))) {
-		cli_error("%s: %s", it->shown, why);
-		return false;
-	}
-	if (facts.set == 0) {
-		cli_error("%s: no bit is set, and those who follow refuse such "
-			  "a filter; add keys with keyveto filter add",
-		    it->shown);
-		return false;
-	}
-	it->file.type = INDEX_PKBF;
-	it->file.revision = f.header.revision;
-	set_date(it, (int64_t)f.header.time);
-	return true;
-}
-
-static bool
-read_filter(struct item *it)
-{
-	struct pack_sum sum;
-
-	if (!judge_filter(it) || !pack_sum(it->shown, it->fd, &sum))
-		return false;
-	it->file.size = sum.size;
-	memcpy(it->file.sha256, sum.sha256, sizeof(sum.sha256));
-	return true;
-}
-
-/* --- a list ------------------------------------------------------------- */
-
-/* Judges the list behind it->fd as a follower does, and as a login does. */
-static bool
-judge_list(struct item *it, int sources)
-{
-	static const uint8_t xz[] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
-	uint8_t head[sizeof(xz)];
-	struct update_records records;
-	char why[LIST_WHY_BYTES];
-	struct list_facts facts;
-
-	if (pread(it->fd, head, sizeof(head), 0) == sizeof(head) &&
-	    memcmp(head, xz, sizeof(xz)) == 0) {
-		cli_error("%s: is packed; unpack it with xz -dk, and give that "
-			  "file",
-		    it->shown);
-		return false;
-	}
-	if (!update_records_read(&records, it->fd)) {
-		cli_error("%s: is neither a filter nor an exact list: %s",
-		    it->shown, records.why);
-		return false;
-	}
-	if (!list_facts_read(it->shown, it->fd, sources, &facts, why)) {
-		cli_error("%s: %s", it->shown, why);
-		return false;
-	}
-	it->file.type = INDEX_BLOCKLIST;
-	it->file.size = records.n * KV_BLOCKLIST_RECORD_BYTES;
-	memcpy(it->file.sha256, records.sha256, sizeof(records.sha256));
+	if (fstat(it->fd, &st) == -1)
+		return cli_failed(it->shown, "cannot be read");
+	it->file.type = type;
+	it->file.size = (uint64_t)st.st_size;
+	it->file.revision = facts.revision;
 	if (facts.dated)
-		set_date(it, facts.time);
+		set_date(it, facts.date);
 	return true;
 }
 
@@ -189,25 +128,25 @@ static bool
 read_sources(struct item *it, int fd)
 {
 	char *name = NULL;
-	size_t len;
+	off_t size;
 
 	if (fd == -1)
 		return true;
 	if (asprintf(&name, "%s" KV_SOURCES_SUFFIX, it->shown) == -1)
 		return cli_failed(it->shown, "cannot be read");
-	it->companion = read_text(name, fd, INDEX_COMPANION_MAX_BYTES,
-	    "longer than 1 MiB: not the sources of a list", &len);
+	it->companion = copy_small(name, fd, INDEX_COMPANION_MAX_BYTES,
+	    "longer than 1 MiB: not the sources of a list", &size);
 	free(name);
-	if (it->companion != NULL && len > 0)
-		set_companion(&it->file.sources, it->companion, len);
-	return it->companion != NULL;
+	return it->companion != -1 &&
+	    set_companion(it, &it->file.sources, size);
 }
 
 static bool
 read_list(struct item *it)
 {
 	int sources = list_names_open(it->shown);
-	bool ok = judge_list(it, sources) && read_sources(it, sources);
+	bool ok = judge(it, INDEX_BLOCKLIST, sources) &&
+	    read_sources(it, sources);
 
 	if (sources != -1)
 		close(sources);
@@ -249,7 +188,7 @@ open_beside(struct item *it, const char *suffix, const char *sha256,
 	const int before = slash != NULL ? (int)(slash + 1 - it->given) : 0;
 	const bool packed = *suffix != '\0';
 	char path[PATH_MAX];
-	struct pack_sum sum;
+	char found[INDEX_SHA256_BYTES];
 	bool ok;
 	int fd;
 
@@ -271,11 +210,12 @@ open_beside(struct item *it, const char *suffix, const char *sha256,
 		close(fd);
 		return -1;
 	}
-	ok = packed ? pack_unpack(fd, it->fd, LIST_MAX_BYTES, &sum, why) :
-		      pack_sum(path, fd, &sum);
+	ok = packed ?
+	    pack_unpack(path, fd, it->fd, LIST_MAX_BYTES, found, why) :
+	    working_hash(fd, path, found);
 	if (packed)
 		close(fd);
-	if (ok && strcmp(sum.sha256, sha256) == 0)
+	if (ok && strcmp(found, sha256) == 0)
 		return 1;
 	close(it->fd);
 	it->fd = -1;
@@ -307,30 +247,30 @@ static bool
 read_manifest(struct item *it, const struct folder *folder)
 {
 	static struct manifest m;
-	char why[MANIFEST_WHY_BYTES];
-	size_t len;
+	char why[MANIFEST_WHY_BYTES] = "";
+	off_t size;
 	bool ok;
 
-	it->companion = read_text(it->given, it->fd, MANIFEST_MAX_BYTES,
-	    "longer than 1 MiB: not a manifest of badkeys", &len);
+	it->companion = copy_small(it->given, it->fd, MANIFEST_MAX_BYTES,
+	    "longer than 1 MiB: not a manifest of badkeys", &size);
 	close(it->fd);
 	it->fd = -1;
-	if (it->companion == NULL)
+	if (it->companion == -1 ||
+	    !update_task_manifest(it->given, it->companion, &m, &ok, why))
 		return false;
-	ok = manifest_parse(it->companion, len, &m, why);
 	if (!ok)
 		cli_error("%s: %s", it->given, why);
 	else if (m.deprecated)
 		cli_error("warning: %s: its publisher will no longer serve "
 			  "this format",
 		    it->given);
-	ok = ok && name_by_url(it, m.blocklist_url) &&
-	    find_list(it, m.blocklist_sha256, folder) && judge_list(it, -1);
-	if (ok) {
-		set_companion(&it->file.manifest, it->companion, len);
-		set_date(it, m.time);
-	}
-	return ok;
+	if (!ok || !set_companion(it, &it->file.manifest, size) ||
+	    !name_by_url(it, m.blocklist_url) ||
+	    !find_list(it, m.blocklist_sha256, folder) ||
+	    !judge(it, INDEX_BLOCKLIST, -1))
+		return false;
+	set_date(it, m.time);
+	return true;
 }
 
 /* --- any file ----------------------------------------------------------- */
@@ -354,19 +294,19 @@ is_json(const char *path)
 bool
 item_read(struct item *it, const char *path, const struct folder *folder)
 {
-	char head[sizeof(MAGIC) - 1];
+	struct filter_head head;
 	bool is_filter;
 
-	*it = (struct item){ .given = path, .fd = -1 };
-	if (!set_shown(it, path) || (it->fd = open_file(path, false)) == -1)
+	*it = (struct item){ .given = path, .fd = -1, .companion = -1 };
+	if (!set_shown(it, path) || (it->fd = open_file(path, false)) == -1 ||
+	    !update_task_filter_head(path, it->fd, &head))
 		return false;
-	is_filter = pread(it->fd, head, sizeof(head), 0) == sizeof(head) &&
-	    memcmp(head, MAGIC, sizeof(head)) == 0;
 	/* A list has no mark of its own. */
+	is_filter = head.header_err != KV_ERR_FILTER_MARKER;
 	if (!is_filter && is_json(path))
 		return read_manifest(it, folder);
 	return set_name(it, base_name(path)) &&
-	    (is_filter ? read_filter(it) : read_list(it));
+	    (is_filter ? judge(it, INDEX_PKBF, -1) : read_list(it));
 }
 
 void
@@ -374,7 +314,8 @@ item_free(struct item *it)
 {
 	if (it->fd != -1)
 		close(it->fd);
+	if (it->companion != -1)
+		close(it->companion);
 	free(it->shown);
-	free(it->companion);
-	*it = (struct item){ .fd = -1 };
+	*it = (struct item){ .fd = -1, .companion = -1 };
 }

@@ -15,11 +15,11 @@ struct item {
 	int fd;		   /* the same, unpacked */
 	/* All but packed_size and deltas. */
 	struct index_file file;
-	char *companion; /* the text of file.manifest or file.sources */
+	int companion; /* a copy of file.manifest or file.sources, or -1 */
 };
 
 /*
- * Reads all of a filter, an exact list, or a manifest of badkeys with the list
+ * Has workers read all of a filter, an exact list, or a manifest of badkeys with the list
  * beside it, and checks what those who follow check. False after a message.
  * Always call item_free. folder is for the unpacked list.
  */

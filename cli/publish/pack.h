@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* publish/pack: SHA-256 of files, and xz to and from files. */
+/* publish/pack: has keyveto-worker unpack a file, and another one look at it. */
 #ifndef CLI_PUBLISH_PACK_H
 #define CLI_PUBLISH_PACK_H
 
@@ -8,29 +8,14 @@
 
 #include "published/index.h"
 
-/* What a file holds, packed or not. */
-struct pack_sum {
-	char sha256[INDEX_SHA256_BYTES];
-	uint64_t size;
-};
-
-/* Reads all of fd from its start. False after a message; shown is its name. */
-bool pack_sum(const char *shown, int fd, struct pack_sum *sum);
-
-/*
- * Writes xz of the file behind in, a filter or a list, to out, from offset 0 of
- * both. The same bytes give the same xz. False after a message.
- */
-bool pack_xz(const char *shown, int in, enum index_type type,
-    const char *out_shown, int out);
-
-/*
- * Unpacks the xz behind in, at most max bytes, and writes them to out (-1:
- * nowhere). Sets *sum to what it holds. False with a reason in why, which ends
- * with strerror if the disk is at fault.
- */
 #define PACK_WHY_BYTES 256
-bool pack_unpack(int in, int out, uint64_t max, struct pack_sum *sum,
-    char why[static PACK_WHY_BYTES]);
+
+/*
+ * Unpacks the xz behind in, at most max bytes, into out, which is empty, and
+ * sets sha256 to what that is. False with a reason in why, which ends with
+ * strerror if the disk is at fault; with "" after a message about shown.
+ */
+bool pack_unpack(const char *shown, int in, int out, uint64_t max,
+    char sha256[static INDEX_SHA256_BYTES], char why[static PACK_WHY_BYTES]);
 
 #endif

@@ -26,6 +26,7 @@
 #include "publish/item.h"
 #include "publish/pack.h"
 #include "publish/sign.h"
+#include "publish/tasks.h"
 #include "tasks/folder.h"
 
 #define KEEP_DEFAULT 7
@@ -423,21 +424,40 @@ check_kept(const struct publish *p)
 
 /* --- writing ------------------------------------------------------------ */
 
+/*
+ * Whether the packed file has all of the item. False with a reason in why; with
+ * "" after a message.
+ */
+static bool
+holds_item(const struct publish *p, const struct item *it, int packed,
+    char why[static PACK_WHY_BYTES])
+{
+	const int out = folder_scratch(&p->folder);
+	char sha256[INDEX_SHA256_BYTES];
+	bool ok = out != -1 &&
+	    pack_unpack(it->shown, packed, out, it->file.size, sha256, why);
+
+	if (ok && strcmp(sha256, it->file.sha256) != 0) {
+		snprintf(why, PACK_WHY_BYTES, "another SHA-256");
+		ok = false;
+	}
+	if (out != -1)
+		close(out);
+	return ok;
+}
+
 /* Whether the packed file is there already, and good. Sets *sizep to its size. */
 static bool
 has_packed(const struct publish *p, const struct item *it, uint64_t *sizep)
 {
 	const struct folder_name name = folder_packed(it->file.sha256);
 	int fd = folder_find(&p->folder, &name, sizep);
-	char why[PACK_WHY_BYTES];
-	struct pack_sum sum;
+	char why[PACK_WHY_BYTES] = "";
 	bool ok;
 
 	if (fd == -1)
 		return false;
-	ok = pack_unpack(fd, -1, it->file.size, &sum, why) &&
-	    strcmp(sum.sha256, it->file.sha256) == 0 &&
-	    sum.size == it->file.size;
+	ok = holds_item(p, it, fd, why);
 	close(fd);
 	return ok;
 }
@@ -449,20 +469,20 @@ put_packed(const struct publish *p, const struct item *it, uint64_t *sizep)
 	const struct folder_name name = folder_packed(it->file.sha256);
 	char why[PACK_WHY_BYTES] = "";
 	struct folder_new n;
-	struct pack_sum sum;
 	struct stat st;
 	bool ok;
 
 	if (has_packed(p, it, sizep))
 		return true;
 	ok = folder_new(&p->folder, FOLDER_FILES, &n) &&
-	    pack_xz(it->shown, it->fd, it->file.type, name.path, n.fd);
-	if (ok &&
-	    (!pack_unpack(n.fd, -1, it->file.size, &sum, why) ||
-		strcmp(sum.sha256, it->file.sha256) != 0)) {
-		cli_error("%s: what was packed is not what was read (%s); was "
-			  "the file changed meanwhile? Run this again",
-		    it->shown, why[0] != '\0' ? why : "another SHA-256");
+	    publish_task_pack(it->shown, it->fd, it->file.type, name.path,
+		n.fd);
+	if (ok && !holds_item(p, it, n.fd, why)) {
+		if (why[0] != '\0')
+			cli_error("%s: what was packed is not what was read "
+				  "(%s); was the file changed meanwhile? Run "
+				  "this again",
+			    it->shown, why);
 		ok = false;
 	}
 	if (ok && fstat(n.fd, &st) == -1)
@@ -485,7 +505,7 @@ put_companion(const struct publish *p, const struct item *it,
 	if (c->sha256[0] == '\0')
 		return true;
 	ok = folder_new(&p->folder, FOLDER_FILES, &n);
-	if (ok && !io_write(n.fd, it->companion, (size_t)c->size))
+	if (ok && !io_copy(it->companion, 0, (size_t)c->size, n.fd))
 		ok = cli_failed(name.path, "cannot be written");
 	ok = ok && folder_put(&n, &name);
 	folder_drop(&n);
@@ -870,7 +890,7 @@ run_publish(const struct cli_command *cmd, int argc, char **argv)
 		return CLI_UNCHECKED;
 	}
 	for (size_t i = 0; i < p.n_given; i++)
-		p.given[i].item.fd = -1;
+		p.given[i].item.fd = p.given[i].item.companion = -1;
 	ok = publish(&p, argv + optind + 1);
 	close_publish(&p);
 	return ok ? 0 : CLI_UNCHECKED;
