@@ -153,7 +153,7 @@ $(BUILD)/keyveto-reader: $(READER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(READER_LIBS) \
 		-lpthread -lm
 
-PUBLISHER_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto jansson liblzma zlib libmd)
+PUBLISHER_LIBS = $(shell $(PKG_CONFIG) --libs jansson libmd)
 $(BUILD)/keyveto-publish: $(PUBLISHER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(PUBLISHER_LIBS) \

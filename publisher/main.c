@@ -9,11 +9,6 @@
 
 #include "command.h"
 
-static const struct cli_command *const commands[] = {
-	&cli_publish,
-	&cli_proof,
-};
-
 int
 main(int argc, char **argv)
 {
@@ -21,11 +16,12 @@ main(int argc, char **argv)
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	/* If the parent ignored it, waitpid could not tell a status. */
 	signal(SIGCHLD, SIG_DFL);
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands);
-	     i++)
-		if (strcmp(argv[1], commands[i]->name) == 0)
-			return commands[i]->run(commands[i], argc - 1,
-			    argv + 1);
-	cli_error("keyveto runs this program for its command publish");
+	if (argc > 1 && strcmp(argv[1], "publish") == 0)
+		return cli_publish.run(&cli_publish, argc - 1, argv + 1);
+	if (argc > 2 && strcmp(argv[1], "proof") == 0 &&
+	    strcmp(argv[2], "make") == 0)
+		return cli_proof_make.run(&cli_proof_make, argc - 2, argv + 2);
+	cli_error("keyveto runs this program for its commands publish "
+		  "and proof make");
 	return CLI_UNCHECKED;
 }

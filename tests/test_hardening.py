@@ -25,8 +25,7 @@ NEEDED = {
              "libgmp.so.10",
              "libsqlite3.so.0", "libseccomp.so.2", "libm.so.6"},
     # What a publisher runs.
-    PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
-                "libm.so.6"},
+    PUBLISHER: {"libmd.so.0", "libc.so.6", "libjansson.so.4", "libm.so.6"},
     # What speaks to servers.
     NETWORK: {"libc.so.6", "libcurl.so.4", "libssh.so.4", "libseccomp.so.2"},
 }

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,6 +107,7 @@ system_enter(const struct system *s)
 		.path = path,
 		.n_paths = 1,
 		.executes = true,
+		.writes = s->written != 0,
 	};
 	unsigned int walls;
 
@@ -120,6 +122,9 @@ system_enter(const struct system *s)
 		kept.connects = true;
 	}
 	walls = wall_enter(&kept);
+	/* ssh-keygen reads no key of its account that others may read. */
+	if (s->written != 0)
+		(void)fchmod(s->written, 0600);
 	return walls | wall_deny_calls(&kept);
 }
 

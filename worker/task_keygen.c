@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The tasks "keygen" and "signer": whether a file has a good signature, and by
- * whom, by ssh-keygen. cli/tasks/keygen.h wants them.
+ * The tasks "keygen", "signer" and "convert": whether a file has a good
+ * signature, by whom, and a private key in another form, all by ssh-keygen.
+ * cli/tasks/keygen.h wants them.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "system.h"
+#include "tasks/keygen.h"
 #include "tasks.h"
 
-/* The most of ssh-keygen's output that is kept. */
-#define ANSWER_BYTES 512
 #define SECONDS 600
 
 /* errno of what failed before the walls, or 0. */
@@ -27,6 +30,7 @@ task_keygen_enter(struct task_work *t, uint64_t memory)
 	    .program = SYSTEM_KEYGEN,
 	    .has_more = !system_has_account(),
 	    .memory = memory,
+	    .written = strcmp(t->name, "convert") == 0 ? t->fd[0] : 0,
 	});
 }
 
@@ -36,7 +40,7 @@ task_keygen_enter(struct task_work *t, uint64_t memory)
  */
 static int
 run_keygen(const char *const *argv, const int *fd, size_t n,
-    char answer[static ANSWER_BYTES], int *statusp)
+    char answer[static KEYGEN_ANSWER_BYTES], int *statusp)
 {
 	struct program keygen = { .argv = argv };
 	int error;
@@ -44,7 +48,8 @@ run_keygen(const char *const *argv, const int *fd, size_t n,
 	program_fds(&keygen, fd[0], SYSTEM_PIPE, SYSTEM_PIPE);
 	for (size_t i = 1; i < n; i++)
 		keygen.fd[2 + i] = fd[i];
-	error = system_run(&keygen, SECONDS, answer, ANSWER_BYTES, statusp);
+	error = system_run(&keygen, SECONDS, answer, KEYGEN_ANSWER_BYTES,
+	    statusp);
 	/* The first line says most. */
 	answer[strcspn(answer, "\r\n")] = '\0';
 	return error;
@@ -54,7 +59,7 @@ run_keygen(const char *const *argv, const int *fd, size_t n,
 static bool
 tell_answer(const char *const *argv, const int *fd, size_t n)
 {
-	char answer[ANSWER_BYTES] = "";
+	char answer[KEYGEN_ANSWER_BYTES] = "";
 	int error = failed, status = 0;
 	struct record_out *o;
 
@@ -92,4 +97,44 @@ task_signer(struct task_work *t)
 
 	return record_get_text(&t->args, namespace, sizeof(namespace)) &&
 	    tell_answer(argv, t->fd, t->n_fds);
+}
+
+/* A pipe with the passphrase. -1 with failed. */
+static int
+open_passphrase(const char *passphrase)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) == -1) {
+		failed = errno;
+		return -1;
+	}
+	/* There is room for it. */
+	if (dprintf(ends[1], "%s\n", passphrase) < 0)
+		failed = errno;
+	close(ends[1]);
+	return ends[0];
+}
+
+/*
+ * Takes whether there is a passphrase, and that. The private key is written back
+ * into its file.
+ */
+bool
+task_convert(struct task_work *t)
+{
+	static char passphrase[WORKING_TEXT_BYTES];
+	static const char *const argv[] = { SYSTEM_KEYGEN, "-p", "-N", "", "-m",
+		"PKCS8", "-f", "/proc/self/fd/3", NULL };
+	uint64_t has_passphrase;
+	int fd[] = { PROGRAM_NULL, t->fd[0] };
+
+	if (record_get_number(&t->args, &has_passphrase) != KV_OK ||
+	    !record_get_text(&t->args, passphrase, sizeof(passphrase)))
+		return false;
+	/* ssh-keygen shall read it from there, and ask no terminal. */
+	(void)setsid();
+	if (has_passphrase != 0)
+		fd[0] = open_passphrase(passphrase);
+	return tell_answer(argv, fd, 2);
 }

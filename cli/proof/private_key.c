@@ -2,11 +2,8 @@
 #include "proof/private_key.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/decoder.h>
 #include <openssl/err.h>
@@ -15,9 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "base/io.h"
-#include "host/program.h"
 #include "keys/input.h"
 #include "keys/pem_forms.h"
 #include "keys/store.h"
@@ -25,8 +20,6 @@
 
 /* An RSA key of 16384 bits has 13 KiB. */
 #define FILE_MAX_BYTES (64 * 1024)
-
-#define KEYGEN_PATH "/usr/bin/ssh-keygen"
 
 #define OPENSSH_BEGIN "-----BEGIN OPENSSH PRIVATE KEY-----"
 #define OPENSSH_END "-----END OPENSSH PRIVATE KEY-----"
@@ -49,22 +42,6 @@ read_text(int fd, struct text *text, char why[static PROOF_WHY_BYTES])
 	if (text->len > FILE_MAX_BYTES)
 		return proof_refuse(why, "longer than any private key");
 	return true;
-}
-
-static bool
-read_file(const char *path, struct text *text, char why[static PROOF_WHY_BYTES])
-{
-	int fd = strcmp(path, "-") == 0 ?
-	    STDIN_FILENO :
-	    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	bool ok;
-
-	if (fd == -1)
-		return proof_refuse(why, "%s", strerror(errno));
-	ok = read_text(fd, text, why);
-	if (fd != STDIN_FILENO)
-		close(fd);
-	return ok;
 }
 
 /* --- the block in a text ------------------------------------------------ */
@@ -207,73 +184,52 @@ find_block(const struct text *in, struct text *found,
 	return ok;
 }
 
-/* Opens the terminal. -1 with a reason if there is none. */
-static int
-open_terminal(char why[static PROOF_WHY_BYTES])
-{
-	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-	if (fd == -1)
-		proof_refuse(why,
-		    "encrypted, and there is no terminal to ask for its "
-		    "passphrase on");
-	return fd;
-}
-
 /* --- keys that OpenSSL reads -------------------------------------------- */
 
 struct asked {
-	const char *path;
-	char *why; /* PROOF_WHY_BYTES */
+	const char *passphrase; /* or NULL */
 	bool asked;
 };
 
-/* OpenSSL would ask on standard input if there were no terminal. */
 static int
-ask_passphrase(char *buf, int size, int rwflag, void *arg)
+give_passphrase(char *buf, int size, int rwflag, void *arg)
 {
 	struct asked *a = arg;
-	char prompt[PROOF_WHY_BYTES];
-	int terminal = open_terminal(a->why);
+	size_t len;
 
 	(void)rwflag;
 	a->asked = true;
-	if (terminal == -1)
+	if (a->passphrase == NULL ||
+	    (len = strlen(a->passphrase)) > (size_t)size)
 		return -1;
-	close(terminal);
-	cli_error("%s: encrypted", a->path);
-	snprintf(prompt, sizeof(prompt), "Passphrase: ");
-	if (EVP_read_pw_string(buf, size, prompt, 0) != 0) {
-		proof_refuse(a->why, "no passphrase was given");
-		return -1;
-	}
-	proof_refuse(a->why, "wrong passphrase, or the key is damaged");
-	return (int)strlen(buf);
+	memcpy(buf, a->passphrase, len);
+	return (int)len;
 }
 
-static EVP_PKEY *
-decode(const struct text *text, const char *path,
+static enum private_key_end
+decode(const struct text *text, const char *passphrase, EVP_PKEY **pkeyp,
     char why[static PROOF_WHY_BYTES])
 {
-	struct asked a = { .path = path, .why = why };
+	struct asked a = { .passphrase = passphrase };
 	BIO *bio = BIO_new_mem_buf(text->p, (int)text->len);
-	EVP_PKEY *pkey = NULL;
-	OSSL_DECODER_CTX *ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, NULL, NULL,
+	OSSL_DECODER_CTX *ctx = OSSL_DECODER_CTX_new_for_pkey(pkeyp, NULL, NULL,
 	    NULL, EVP_PKEY_KEYPAIR, pem_openssl_context(), NULL);
+	enum private_key_end end = PRIVATE_KEY_READ;
 
 	if (bio == NULL || ctx == NULL ||
-	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, ask_passphrase, &a) ||
+	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, give_passphrase, &a) ||
 	    !OSSL_DECODER_from_bio(ctx, bio)) {
-		EVP_PKEY_free(pkey);
-		pkey = NULL;
-		if (!a.asked)
-			proof_refuse(why,
-			    "no private key that OpenSSH or OpenSSL reads");
+		end = a.asked && passphrase == NULL ?
+		    PRIVATE_KEY_NEEDS_PASSPHRASE :
+		    PRIVATE_KEY_REFUSED;
+		proof_refuse(why, "%s",
+		    a.asked ? "wrong passphrase, or the key is damaged" :
+			      "no private key that OpenSSH or OpenSSL reads");
 	}
 	OSSL_DECODER_CTX_free(ctx);
 	BIO_free(bio);
 	ERR_clear_error();
-	return pkey;
+	return end;
 }
 
 /* --- keys that OpenSSH writes ------------------------------------------- */
@@ -351,122 +307,65 @@ read_ed25519(struct kv_span private_half)
 	    NULL, both.p, KV_ED25519_BYTES);
 }
 
-/*
- * Runs ssh-keygen -p, which decrypts the key in the file, and writes it back
- * without passphrase, in PKCS#8 if it can. It asks on standard input, which is
- * the terminal.
- */
-static bool
-run_keygen(int file, int terminal, char why[static PROOF_WHY_BYTES])
+static enum private_key_end
+read_openssh(const struct private_key_file *file, struct kv_span body,
+    struct container *c, EVP_PKEY **pkeyp, char why[static PROOF_WHY_BYTES])
 {
-	static const char *const argv[] = { KEYGEN_PATH, "-p", "-N", "", "-m",
-		"PKCS8", "-f", "/proc/self/fd/3", NULL };
-	struct program keygen = { .argv = argv, .no_new_privs = true };
-	int status, error;
-
-	program_fds(&keygen, terminal, PROGRAM_NULL, PROGRAM_NULL);
-	keygen.fd[3] = file;
-	error = program_run(&keygen, &status);
-	if (error == ENOENT)
-		return proof_refuse(why,
-		    KEYGEN_PATH " cannot be run; install openssh-client");
-	if (error != 0)
-		return proof_refuse(why, KEYGEN_PATH " cannot be run: %s",
-		    strerror(error));
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return proof_refuse(why,
-		    terminal != PROGRAM_NULL ?
-			"ssh-keygen cannot decrypt it: wrong passphrase, or a "
-			"damaged key" :
-			"ssh-keygen cannot read it: damaged, or of a type that "
-			"it does not know");
-	return true;
-}
-
-/* Has ssh-keygen convert the key. False with a reason. */
-static bool
-convert(struct text *text, const char *path, bool encrypted,
-    char why[static PROOF_WHY_BYTES])
-{
-	int file = memfd_create("key", MFD_CLOEXEC), terminal = PROGRAM_NULL;
-	bool ok = false;
-
-	/* ssh-keygen reads no key that others may read. */
-	if (file == -1 || fchmod(file, 0600) == -1 ||
-	    !io_write(file, text->p, text->len)) {
-		proof_refuse(why, "%s", strerror(errno));
-		goto out;
-	}
-	if (encrypted) {
-		if ((terminal = open_terminal(why)) == -1)
-			goto out;
-		cli_error("%s: encrypted; ssh-keygen asks for its passphrase",
-		    path);
-	}
-	ok = run_keygen(file, terminal, why) &&
-	    (lseek(file, 0, SEEK_SET) == 0 ||
-		proof_refuse(why, "%s", strerror(errno))) &&
-	    read_text(file, text, why);
-	if (terminal != PROGRAM_NULL)
-		close(terminal);
-out:
-	if (file != -1)
-		close(file);
-	return ok;
+	if (!read_container(body, c, why))
+		return PRIVATE_KEY_REFUSED;
+	if (!c->encrypted && (*pkeyp = read_ed25519(c->private_half)) != NULL)
+		return PRIVATE_KEY_READ;
+	if (!file->is_converted)
+		return c->encrypted ? PRIVATE_KEY_NEEDS_BOTH :
+				      PRIVATE_KEY_NEEDS_KEYGEN;
+	proof_refuse(why,
+	    "of a type whose compromise cannot be proved: ssh-keygen writes it "
+	    "in no form that OpenSSL reads");
+	return PRIVATE_KEY_REFUSED;
 }
 
 /* --- any ---------------------------------------------------------------- */
 
-static EVP_PKEY *
-read_openssh(struct text *text, struct container *c, const char *path,
-    char why[static PROOF_WHY_BYTES])
+static enum private_key_end
+read_any(const struct private_key_file *file, const struct text *text,
+    struct container *c, EVP_PKEY **pkeyp, char why[static PROOF_WHY_BYTES])
 {
-	struct kv_span body;
-	EVP_PKEY *pkey;
-
-	if (!find_openssh(text, &body) || !read_container(body, c, why))
-		return NULL;
-	if (!c->encrypted && (pkey = read_ed25519(c->private_half)) != NULL)
-		return pkey;
-	if (!convert(text, path, c->encrypted, why))
-		return NULL;
-	if (!find_openssh(text, &body))
-		return decode(text, path, why);
-	if (!read_container(body, c, why))
-		return NULL;
-	if (!c->encrypted && (pkey = read_ed25519(c->private_half)) != NULL)
-		return pkey;
-	proof_refuse(why,
-	    "of a type whose compromise cannot be proved: ssh-keygen writes it "
-	    "in no form that OpenSSL reads");
-	return NULL;
-}
-
-EVP_PKEY *
-private_key_read(const char *path, char why[static PROOF_WHY_BYTES])
-{
-	static struct text whole, text;
-	static struct container container;
-	EVP_PKEY *pkey = NULL;
 	struct kv_span body;
 	const char *store;
 
-	why[0] = '\0';
-	if (!read_file(path, &whole, why) || !find_block(&whole, &text, why))
-		;
-	else if (find_openssh(&text, &body))
-		pkey = read_openssh(&text, &container, path, why);
-	else if (memmem(text.p, text.len, "PuTTY-User-Key-File-", 20) != NULL)
+	if (find_openssh(text, &body))
+		return read_openssh(file, body, c, pkeyp, why);
+	if (memmem(text->p, text->len, "PuTTY-User-Key-File-", 20) != NULL)
 		proof_refuse(why,
 		    "in PuTTY's form; 'puttygen KEY -O private-openssh -o NEW' "
 		    "writes it in OpenSSH's");
-	else if ((store = store_name((struct kv_span){ text.p, text.len })) !=
+	else if ((store = store_name((struct kv_span){ text->p, text->len })) !=
 	    NULL)
 		proof_refuse(why, "in a %s: write it as PEM first", store);
 	else
-		pkey = decode(&text, path, why);
+		return decode(text, file->passphrase, pkeyp, why);
+	return PRIVATE_KEY_REFUSED;
+}
+
+enum private_key_end
+private_key_read(const struct private_key_file *file, EVP_PKEY **pkeyp,
+    char why[static PROOF_WHY_BYTES])
+{
+	static struct text whole, text;
+	static struct container container;
+	enum private_key_end end = PRIVATE_KEY_REFUSED;
+
+	why[0] = '\0';
+	*pkeyp = NULL;
+	if (read_text(file->fd, &whole, why) && find_block(&whole, &text, why))
+		end = read_any(file, &text, &container, pkeyp, why);
+	if (end > PRIVATE_KEY_READ &&
+	    !io_write_at(file->next, text.p, text.len, 0)) {
+		proof_refuse(why, "%s", strerror(errno));
+		end = PRIVATE_KEY_REFUSED;
+	}
 	explicit_bzero(&whole, sizeof(whole));
 	explicit_bzero(&text, sizeof(text));
 	explicit_bzero(&container, sizeof(container));
-	return pkey;
+	return end;
 }

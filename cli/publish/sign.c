@@ -16,7 +16,6 @@
 #include "published/index.h"
 #include "tasks/keygen.h"
 
-#define KEYGEN "/usr/bin/ssh-keygen"
 /* A person may have to find a token, or remember a passphrase. */
 #define SECONDS 600
 #define SAID_BYTES 1024
@@ -56,9 +55,10 @@ static void
 report_failure(const char *key, int error, const char *said)
 {
 	if (error == ENOENT)
-		cli_error("%s cannot be run; install openssh-client", KEYGEN);
+		cli_error("%s cannot be run; install openssh-client",
+		    KEYGEN_PATH);
 	else if (error != 0)
-		cli_error("%s cannot be run: %s", KEYGEN, strerror(error));
+		cli_error("%s cannot be run: %s", KEYGEN_PATH, strerror(error));
 	else
 		cli_error("%s: the index cannot be signed with it%s%s%s; name "
 			  "a private key, or a public one whose private half "
@@ -74,7 +74,7 @@ report_failure(const char *key, int error, const char *said)
 static bool
 run_keygen(const char *key, int in, struct answer *answer)
 {
-	const char *const argv[] = { KEYGEN, "-q", "-Y", "sign", "-f", key,
+	const char *const argv[] = { KEYGEN_PATH, "-q", "-Y", "sign", "-f", key,
 		"-n", INDEX_NAMESPACE, NULL };
 	struct program keygen = {
 		.argv = argv,

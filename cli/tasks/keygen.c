@@ -31,24 +31,31 @@ reopen_at_start(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+static bool
+run_keygen(struct working_task *t, struct keygen_said *said,
+    char why[static WALL_WHY_BYTES])
+{
+	t->result = receive_said;
+	t->file_bytes = WORKING_COPY_BYTES;
+	t->arg = said;
+	t->done = &said->done;
+	return working_do(t, why);
+}
+
 /* Does the task, whose first file is data. */
 static bool
-run_keygen(struct working_task *t, int data, struct keygen_said *said,
+run_with_data(struct working_task *t, int data, struct keygen_said *said,
     char why[static WALL_WHY_BYTES])
 {
 	bool ok;
 
 	*said = (struct keygen_said){ .done = false };
-	t->result = receive_said;
-	t->file_bytes = WORKING_COPY_BYTES;
-	t->arg = said;
-	t->done = &said->done;
 	if ((t->fd[0] = reopen_at_start(data)) == -1) {
 		said->error = (uint64_t)errno;
 		record_out_free(&t->args);
 		return true;
 	}
-	ok = working_do(t, why);
+	ok = run_keygen(t, said, why);
 	close(t->fd[0]);
 	return ok;
 }
@@ -66,7 +73,7 @@ update_task_verify(int data, int signature, int signers, const char *identity,
 	working_task_begin(&t, "keygen");
 	record_add_text(&t.args, identity);
 	record_add_text(&t.args, namespace);
-	return run_keygen(&t, data, said, why);
+	return run_with_data(&t, data, said, why);
 }
 
 bool
@@ -77,5 +84,18 @@ update_task_find_signer(int data, int signature, const char *namespace,
 
 	working_task_begin(&t, "signer");
 	record_add_text(&t.args, namespace);
-	return run_keygen(&t, data, said, why);
+	return run_with_data(&t, data, said, why);
+}
+
+bool
+update_task_convert(int key, const char *passphrase, struct keygen_said *said,
+    char why[static WALL_WHY_BYTES])
+{
+	struct working_task t = { .fd = { key }, .n_fds = 1 };
+
+	*said = (struct keygen_said){ .done = false };
+	working_task_begin(&t, "convert");
+	record_add_number(&t.args, passphrase != NULL);
+	record_add_text(&t.args, passphrase != NULL ? passphrase : "");
+	return run_keygen(&t, said, why);
 }

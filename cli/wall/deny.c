@@ -203,7 +203,7 @@ unsigned int
 wall_deny_calls(const struct wall_kept *kept)
 {
 	scmp_filter_ctx ctx = begin_filter();
-	const bool ok = ctx != NULL && deny_new_files(ctx) &&
+	const bool ok = ctx != NULL && (kept->writes || deny_new_files(ctx)) &&
 	    deny_typing(ctx) &&
 	    deny_all(ctx, denied, sizeof(denied) / sizeof(denied[0])) &&
 	    (kept->connects ||

@@ -32,10 +32,10 @@ POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens 
 ENTRY = struct.Struct("32sII")
 
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
-WALLED = {"check", "filter", "list", "report", "scan", "spki"}
+WALLED = {"check", "filter", "list", "proof", "publish", "report", "scan", "spki"}
 # These have keys of files that are named read behind the wall, and read the rest themselves.
-PARTLY = {"allow", "audit", "confirm", "doctor", "proof", "why"}
-OPEN = {"config", "publish", "sshd", "update"}
+PARTLY = {"allow", "audit", "confirm", "doctor", "why"}
+OPEN = {"config", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
 
@@ -60,25 +60,32 @@ class Exploit:
                         ROOT / "tests/cli/exploit.c", "-ldl"], check=True)
         self.program = folder / "keyveto"
         shutil.copy(KEYVETO, self.program)
-        (folder / "real").mkdir()
         for started in STARTED:
-            shutil.copy(started, folder / "real")
+            # A program starts those beside its file.
+            real = folder / "real" / started.name
+            real.mkdir(parents=True)
+            shutil.copy(started, real)
+            for other in set(STARTED) - {started}:
+                (real / other.name).symlink_to(folder / other.name)
             # keyveto gives no variable to the programs that it starts.
             write(folder / started.name, f"#!/bin/sh\nLD_PRELOAD={shlex.quote(str(self.library))} "
-                                         f"exec {shlex.quote(str(folder))}/real/{started.name} \"$@\"\n").chmod(0o755)
+                                         f"exec {shlex.quote(str(real / started.name))} \"$@\"\n").chmod(0o755)
         folder.chmod(0o755)
 
-    def run(self, *words, user=False, data=None):
-        """What each program could do that read the mark: {(name, power)}, and the names."""
+    def run(self, *words, user=False, data=None, env=None):
+        """What keyveto's programs that read the mark could do: {(name, power)}, and the names."""
+        return self.run_program(self.program, *words, user=user, data=data, env=env)
+
+    def run_program(self, *words, user=False, data=None, env=None):
         self.results.write_bytes(bytes(4 + 64 * ENTRY.size))
         self.results.chmod(0o666)
         self.secret.chmod(0o600)
         os.chown(self.secret, 65534 if user else 0, -1)
-        words = [str(word) for word in (self.program, *words)]
+        words = [str(word) for word in words]
         if user:
             words = as_nobody(*words)
         done = subprocess.run(["env", f"LD_PRELOAD={self.library}", *words], input=data or b"", capture_output=True,
-                              check=False, timeout=PATIENCE)
+                              check=False, timeout=PATIENCE, env=env)
         found = self.results.read_bytes()
         count = struct.unpack_from("I", found)[0]
         entries = [ENTRY.unpack_from(found, 4 + i * ENTRY.size) for i in range(count + 1)]
@@ -88,13 +95,16 @@ class Exploit:
         return could, names, done
 
 
-@pytest.fixture(scope="module", name="exploit")
-def fixture_exploit(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exploit")
+def exploit_in(folder):
     for parent in [folder, *folder.parents]:
         if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
             parent.chmod(0o755)
     return Exploit(folder)
+
+
+@pytest.fixture(scope="module", name="exploit")
+def fixture_exploit(tmp_path_factory):
+    return exploit_in(tmp_path_factory.mktemp("exploit"))
 
 
 def marked(folder):
@@ -215,7 +225,9 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
              (("report", "--html", folder / "page.html", audit), None),
              (("report", "--hosts", audit, audit), None),
              (("proof", "verify", audit), None), (("proof", "verify", folder), None),
-             (("proof", "verify", "-"), audit.read_bytes()))
+             (("proof", "verify", "-"), audit.read_bytes()),
+             (("proof", "make", "--output", folder / "made", keys), None),
+             (("proof", "make", "--output", folder / "made", "-"), keys.read_bytes()))
     # Each writes its files when it is asked for.
     for words, data, seen in itertools.chain(((words, data, True) for words, data in files),
                                              ((words, None, seen) for words, seen in of_sets(folder, keys))):
@@ -300,8 +312,8 @@ def test_a_parser_of_a_former_audit_that_is_taken_over_has_no_power(exploit, wor
 def test_without_the_wall_the_exploit_has_each_power(exploit):
     """The attack is one: a process that reads for itself has all of it."""
     path = marked(exploit.folder / "marked")["lines"]
-    could, names, _ = exploit.run("proof", "make", path)
-    assert names == {"keyveto-publish"}
+    could, names, _ = exploit.run_program("head", path)
+    assert names == {"head"}
     assert {text for _, text in could} >= set(POWERS.values()) - {"attacks the front"}
 
 

@@ -17,9 +17,9 @@ from hostile import HOSTILE as WORKER_HOSTILE
 from program import PATIENCE, copy_programs, equal
 from pwned_api import Api, Key, page, small_filter
 from samples import write
-from test_walls import MARK, SHORT_WAITS, is_printable, no_asan, preload
+from test_walls import MARK, Exploit, SHORT_WAITS, is_printable, no_asan, preload
 from test_walls_network import HOSTILE as NETWORK_HOSTILE
-from test_walls_network import ITS_JOB, NetworkExploit
+from test_walls_network import ITS_JOB
 from update_place import authority
 
 
@@ -69,7 +69,7 @@ def test_what_reads_an_answer_or_a_proof_has_no_power_when_it_is_taken_over(plac
         pytest.fail("this test needs root, who has most to lose")
     authority().certificate.parent.chmod(0o755)
     (place.folder / "exploit").mkdir()
-    exploit = NetworkExploit(place.folder / "exploit")
+    exploit = Exploit(place.folder / "exploit")
     os.chown(place.state, 65534 if user else 0, -1)
     proof = place.key.proof()
     for status, body in ((200, b'{"a": "' + MARK + b'"}'), (404, MARK), (200, proof + b"\n" + MARK)):

@@ -16,10 +16,11 @@ import pytest
 
 import test_scan
 from hostile import PRELUDE
-from program import KEYVETO, NETWORK, PATIENCE, READER, WORKER
+from program import KEYVETO, PATIENCE, READER, WORKER
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
-from test_walls import SETRESUID, SHORT_WAITS, Exploit, is_printable, no_asan, preload
+from test_walls import (SETRESUID, SHORT_WAITS, fixture_exploit, is_printable, no_asan,  # noqa: F401 (the fixture)
+                        preload)
 from update_place import Place, a_filter, authority
 
 # As root, sshd and accounts of the machine are used.
@@ -27,23 +28,6 @@ pytestmark = test_scan.pytestmark
 
 # A connection is its job: it needs sockets to write to, and files that tell where hosts are.
 ITS_JOB = {"opens a socket", "writes elsewhere", "asks for paths"}
-
-
-class NetworkExploit(Exploit):
-    def __init__(self, folder):
-        super().__init__(folder)
-        shutil.copy(NETWORK, folder / "real/keyveto-network")
-        write(folder / "keyveto-network", f"#!/bin/sh\nLD_PRELOAD={shlex.quote(str(self.library))} "
-                                          f"exec {shlex.quote(str(folder))}/real/keyveto-network\n").chmod(0o755)
-
-
-@pytest.fixture(scope="module", name="exploit")
-def fixture_exploit(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exploit")
-    for parent in [folder, *folder.parents]:
-        if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
-            parent.chmod(0o755)
-    return NetworkExploit(folder)
 
 
 def powers(exploit, *words, user):
