@@ -151,11 +151,12 @@ def test_files_that_exist_are_replaced_only_with_force(keys, scratch):
         equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)
 
 
-def on_terminal(words, *answers):
+def on_terminal(words, *answers, program=KEYVETO):
     """Runs keyveto with a terminal of its own, and answers each passphrase prompt: (output, status)."""
+    words = [str(word) for word in ((program, *words) if program else words)]
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(KEYVETO, [str(word) for word in (KEYVETO, *words)])
+        os.execvp(words[0], words)
     seen, answers = b"", list(answers)
     asked = 0
     while True:

@@ -48,7 +48,7 @@ def test_each_command_is_in_the_table():
 class Exploit:
     """A folder with the programs, and what they do when a parser of theirs is taken over."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         self.folder, self.results = folder, folder / "results"
         self.secret = write(folder / "secret", "secret\n")
         self.library = folder / "exploit.so"
@@ -56,7 +56,7 @@ class Exploit:
         (folder / "open").chmod(0o777)
         (folder / "open/old").chmod(0o666)
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
-                        f'-DSECRET="{self.secret}"', f'-DFOLDER="{folder}/open"', "-o", self.library,
+                        f'-DSECRET="{self.secret}"', f'-DFOLDER="{folder}/open"', *flags, "-o", self.library,
                         ROOT / "tests/cli/exploit.c", "-ldl"], check=True)
         self.program = folder / "keyveto"
         shutil.copy(KEYVETO, self.program)

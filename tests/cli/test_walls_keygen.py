@@ -13,7 +13,9 @@ import subprocess
 import pytest
 
 from program import KEYVETO, PATIENCE, mount_namespace
+from proofs import Key
 from runs import as_nobody
+from samples import write
 from test_walls import MARK, POWERS, REFUSALS, SETRESUID, Exploit, no_asan
 from update_place import Signer, a_filter, with_signers
 
@@ -89,6 +91,51 @@ def test_an_ssh_keygen_that_is_taken_over_has_no_power(place, signed, exploit, u
     assert run(place, user=user).returncode == 0, "what follows a signature is no part of it"
     place.target.unlink()
     assert powers(place, exploit, user=user) <= ITS_JOB
+
+
+def index_of_others(folder, user):
+    """The arguments of publish, to continue an index with the mark behind its signature."""
+    signer = Signer(folder, "key")
+    words = ("publish", "--sign", signer.key, folder / "pub", write(folder / "f.pkbf", a_filter()))
+    subprocess.run([KEYVETO, *map(str, words)], check=True, capture_output=True, timeout=PATIENCE)
+    mark(folder / "pub/index")
+    for path in folder.rglob("*"):
+        os.chown(path, 65534 if user else 0, -1)
+    return words
+
+
+def key_of_others(folder, _user):
+    """The arguments of proof make, for a key that has to be converted."""
+    key = write(folder / "stolen", Key("rsa").private_bytes())
+    key.chmod(0o644)
+    return "proof", "make", "--output", folder / "proof", key
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@pytest.mark.parametrize("words, flags", ((index_of_others, ()), (key_of_others, ('-DMARK="-----BEGIN OPENSSH"',))),
+                         ids=("signature", "key"))
+def test_an_ssh_keygen_of_a_publisher_that_is_taken_over_has_no_power(scratch, words, flags, user):
+    """The one that converts a key writes to that: nothing else can be written where the kernel has Landlock."""
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, who has most to lose")
+    scratch.chmod(0o755)
+    (scratch / "work").mkdir(mode=0o777)
+    (scratch / "work").chmod(0o777)
+    words = [KEYVETO, *map(str, words(scratch / "work", user))]
+    (scratch / "exploit").mkdir()
+    exploit = Exploit(scratch / "exploit", '-DONLY="ssh-keygen"', *flags)
+    os.chown(exploit.secret, 65534 if user else 0, -1)
+    exploit.secret.chmod(0o600)
+    trace = scratch / "work/trace"
+    words = ["strace", "-f", "-qq", "-s", "100", "-e", "trace=write", "-o", trace, *words]
+    done = subprocess.run([*mount_namespace(), "sh", "-c", LOADED, "sh", exploit.folder,
+                           *(as_nobody(*words) if user else words)], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, timeout=PATIENCE)
+    shutil.rmtree(exploit.folder / "etc", ignore_errors=True)
+    told = re.findall(r'"powers: (\d+)', trace.read_text(encoding="ascii", errors="replace"))
+    assert len(told) == 1 and done.returncode == 2, done
+    assert {text for bit, text in POWERS.items() if int(told[0]) & bit} <= ITS_JOB
 
 
 def strace(call, error="ENOSYS"):

@@ -121,6 +121,16 @@ tell(1, number({version}), number(15))
 """
 
 
+def put_task(path, task, says):
+    """Writes a worker that does what the lines say about one task."""
+    real = str([path for path in STARTED if path.name == "keyveto-worker"][0])
+    start = HOSTILE.format(python=sys.executable, task=task.encode(), worker=real,
+                           result=tag("working_question", "WORKING_RESULT"),
+                           start=tag("working_order", "WORKING_START"),
+                           version=re.search(r"WORKING_VERSION (\d+)", WIRE)[1])
+    write(path, f"{start}{says}\n").chmod(0o755)
+
+
 class Hostile:
     def __init__(self, place, scratch):
         self.place = place
@@ -130,12 +140,7 @@ class Hostile:
         self.worker.unlink()
 
     def run(self, task, says, *words):
-        real = str([path for path in STARTED if path.name == "keyveto-worker"][0])
-        start = HOSTILE.format(python=sys.executable, task=task.encode(), worker=real,
-                               result=tag("working_question", "WORKING_RESULT"),
-                               start=tag("working_order", "WORKING_START"),
-                               version=re.search(r"WORKING_VERSION (\d+)", WIRE)[1])
-        write(self.worker, f"{start}{says}\n").chmod(0o755)
+        put_task(self.worker, task, says)
         environment = {name: value for name, value in os.environ.items() if name not in ("TZ", "SOURCE_DATE_EPOCH")}
         done = subprocess.run([self.program, *map(str, self.place.arguments(*words))], stdin=subprocess.DEVNULL,
                               capture_output=True, check=False, timeout=PATIENCE, env=environment)
