@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * brake/configurations: each keyveto.conf by which a login of this machine may
+ * be judged. That is the default one, those that a guard in sshd's
+ * configuration names with --config, in Match blocks, too, and those that a
+ * line of the module in PAM's stacks names with config=.
+ */
 #include "brake/parts.h"
 
 #include <sys/stat.h>

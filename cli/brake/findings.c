@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * brake/findings: prints and logs the keys in use that a change lists newly,
+ * each once, although several configurations may refuse it.
+ */
 #include "brake/parts.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * brake/hold: HoldIfRefused. Says whether a change would lock out an
+ * administrator, or refuse too many accounts.
+ */
 #include "brake/parts.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * brake/since_yes: the accounts of which changes have refused a key since
+ * somebody last gave --yes. HoldIfRefused counts these together, not for each
+ * update. They are in the file .refused-accounts in the state folder, a name a
+ * line, which only root may read. A file that is missing or somebody else's is
+ * ignored.
+ */
 #include "brake/parts.h"
 
 #include <sys/file.h>
