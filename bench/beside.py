@@ -118,7 +118,8 @@ def main():
     parser.add_argument("--old", type=Path, required=True)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("work", nargs="*", default=["version", "guard", "lines", "mixed", "files", "add", "update", "audit"])
+    parser.add_argument("work", nargs="*",
+                        default=["version", "guard", "lines", "mixed", "files", "add", "update", "audit"])
     options = parser.parse_args()
     kept = Path("/var/tmp/keyveto-beside")
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="keyveto-beside-") as name:
