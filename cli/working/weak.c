@@ -2,14 +2,13 @@
 /* Starts the task "weak" of keyveto-worker. */
 #include "working/weak.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/memory.h"
 #include "weak/records.h"
 #include "working/working.h"
 
@@ -31,7 +30,7 @@ static int
 write_tests(const struct weak_tests *t)
 {
 	struct record_out o = { .fd = -1 };
-	const int fd = memfd_create("moduli", MFD_CLOEXEC);
+	const int fd = memory_file("moduli");
 	bool ok;
 
 	if (fd == -1)

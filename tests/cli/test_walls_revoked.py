@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from hostile_worker import put_worker
+from hostile import put_worker
 from program import PATIENCE, copy_programs, equal
 from sshd_machine import INCLUDE, TOP, leaked_key, this_machine
 from test_sshd_enable import already_refused

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 import weak_keys
-from hostile_worker import put_worker
+from hostile import put_worker
 from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 from samples import empty_filter, write
 from test_audit_weak import STATE
