@@ -309,7 +309,7 @@ FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)) \
 	cli/proof/answer.c cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
-	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/files.c cli/host/become.c \
+	cli/host/memory.c cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/files.c cli/host/become.c \
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
 	cli/published/manifest.c cli/published/manifest_parse.c cli/published/sources.c cli/published/unxz.c \
 	cli/published/records.c cli/published/index.c cli/published/index_text.c cli/published/index_records.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \

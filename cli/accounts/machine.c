@@ -157,7 +157,7 @@ machine_audit(struct machine *m)
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
 			  "files are taken from keyveto.conf");
-	readers.policy_of = calloc(m->accounts.n,
+	readers.policy_of = calloc(m->accounts.n + 1,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&m->policies, root ? m->sshd : NULL,

@@ -342,7 +342,7 @@ merge_sets(const struct set_command *c, const struct set_options *o,
 
 	while (operand[n] != NULL)
 		n++;
-	m.source = calloc(n, sizeof(*m.source));
+	m.source = calloc(n + 1, sizeof(*m.source));
 	if (m.source == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;

@@ -358,7 +358,8 @@ groups_set(const struct groups *g, size_t i, const struct account *a)
 	return ok;
 }
 
-const struct groups_name *
+/* The group of /etc/group that getgrgid finds; NULL if there is none. */
+static const struct groups_name *
 groups_find(const struct groups *g, gid_t gid)
 {
 	const size_t low = find_first(g->name, g->n_names, sizeof(*g->name),

@@ -72,9 +72,6 @@ gid_t *groups_of(const struct groups *g, size_t i, const struct account *a,
  */
 bool groups_set(const struct groups *g, size_t i, const struct account *a);
 
-/* The group of /etc/group that getgrgid finds; NULL if there is none. */
-const struct groups_name *groups_find(const struct groups *g, gid_t gid);
-
 /*
  * The name of a group, NULL if it has none. Valid until the next call, and
  * until groups_free.

@@ -16,7 +16,7 @@ static char *
 read_file_url(const char *text)
 {
 	char *path, *out;
-	unsigned int byte;
+	char hex[3] = "";
 
 	text += strlen("file:");
 	if (strncmp(text, "//", 2) == 0) {
@@ -30,9 +30,9 @@ read_file_url(const char *text)
 	out = path;
 	for (const char *in = path; *in != '\0'; in++) {
 		if (*in == '%' && isxdigit((unsigned char)in[1]) &&
-		    isxdigit((unsigned char)in[2]) &&
-		    sscanf(in + 1, "%2x", &byte) == 1) {
-			*out = (char)byte;
+		    isxdigit((unsigned char)in[2])) {
+			memcpy(hex, in + 1, 2);
+			*out = (char)strtoul(hex, NULL, 16);
 			in += 2;
 		} else {
 			*out = *in;

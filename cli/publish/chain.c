@@ -152,6 +152,7 @@ make_delta(const struct folder *folder, struct publish_delta *made,
 	if (made->again != -1)
 		close(made->again);
 	folder_drop(&new);
+	made->delta_shown = "";
 	return ok;
 }
 

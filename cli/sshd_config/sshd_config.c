@@ -347,13 +347,15 @@ sshd_version(const char *path, char *version, size_t cap)
 bool
 sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
 {
-	unsigned int have_major = 0, have_minor = 0;
-	char version[256];
+	unsigned long have_major, have_minor = 0;
+	char version[256], *end;
 
 	if (!sshd_version(path, version, sizeof(version)))
 		return false;
 	/* Without a number the version is 0. */
-	(void)sscanf(version, VERSION_NAME "%u.%u", &have_major, &have_minor);
+	have_major = strtoul(version + strlen(VERSION_NAME), &end, 10);
+	if (*end == '.')
+		have_minor = strtoul(end + 1, NULL, 10);
 	return have_major > major ||
 	    (have_major == major && have_minor >= minor);
 }
