@@ -433,16 +433,13 @@ is_wanted(const char *shown, int part, const char *sha256,
 {
 	char digest[UPDATE_DIGEST_CHARS];
 
-	if (records == NULL) {
-		if (!update_unwanted_hash(shown, part, digest))
-			return false;
-	} else {
-		if (!update_task_records(shown, part, records))
-			return false;
-		if (records->why[0] != '\0')
-			return report_no_list(shown, records->why);
-		memcpy(digest, records->sha256, sizeof(digest));
-	}
+	if (records != NULL && !update_task_records(shown, part, records))
+		return false;
+	if (records != NULL && records->why[0] != '\0')
+		return report_no_list(shown, records->why);
+	/* Who parsed it does not say what it is. */
+	if (!update_unwanted_hash(shown, part, digest))
+		return false;
 	if (strcmp(digest, sha256) == 0)
 		return true;
 	cli_error("%s: its SHA-256 is not the one in the manifest: damaged or "
@@ -521,12 +518,15 @@ replace_list(struct update *u, const char *sources)
 static bool
 was_received(struct update *u)
 {
+	const char *shown = u->source.from.shown;
 	struct update_list *l = &u->list;
+	char digest[UPDATE_DIGEST_CHARS];
 
 	return u->part.len > 0 &&
-	    update_task_records(u->source.from.shown, u->part.fd, &l->fresh) &&
+	    update_task_records(shown, u->part.fd, &l->fresh) &&
 	    l->fresh.why[0] == '\0' &&
-	    strcmp(l->fresh.sha256, l->manifest.blocklist_sha256) == 0;
+	    update_unwanted_hash(shown, u->part.fd, digest) &&
+	    strcmp(digest, l->manifest.blocklist_sha256) == 0;
 }
 
 /* The same from a published folder. False after a message. */

@@ -241,6 +241,7 @@ REFUSED_RECORDS = ANY | {
     "sends a hash with a control": "records(sha=63 * 'a' + chr(27))",
     "sends a long reason": "records(why=128 * 'w')",
     "tells it twice": "records(); records()",
+    "prints, too": "os.write(1, b'forged'); records()",
     "sends more": "records(more=b'x')",
 }
 
@@ -250,6 +251,18 @@ def test_a_list_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
     hostile.place.update()
     hostile.place.publisher.serve(records(1000, seed=1), "2026-11-20T10:00:00+00:00")
     refused(hostile, "records", FOUND + says)
+
+
+@pytest.mark.parametrize("again", (False, True), ids=("that comes", "that was kept"))
+def test_a_list_is_known_by_the_hash_of_another_process_than_the_one_that_parsed_it(hostile, again):
+    wanted = hostile.place.publisher.manifest["blocklist_sha256"]
+    hostile.place.publisher.list.body = lzma.compress(records(999, seed=7))
+    if again:
+        part = write(hostile.place.state / ".badkeys.dat.keyveto-part", records(999, seed=7))
+        part.chmod(0o600)
+    done = hostile.run("records", f"{FOUND}records(n=999, sha='{wanted}')")
+    contains(done.stderr.decode(), "its SHA-256 is not the one in the manifest")
+    assert done.returncode == 2 and not hostile.place.target.exists(), done
 
 
 UNPACKED = """
