@@ -88,7 +88,10 @@ relay_output(struct working *w, int channel)
 	const ssize_t n = read(fd, buf, sizeof(buf));
 
 	progress_clear(&w->progress);
-	if (n > 0)
+	/* What a command prints is not a task's to say. */
+	if (n > 0 && channel == OUT && w->task != NULL)
+		fail(w, "says what it never says");
+	else if (n > 0)
 		relay_print(r, buf, (size_t)n);
 	else if (n == 0)
 		w->is_open[channel] = false;
@@ -480,6 +483,9 @@ working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
 		    w != NULL ? w->why : "out of memory");
 		free(w);
 	}
+	/* They may have a passphrase. */
+	if (t->args.buf != NULL)
+		explicit_bzero(t->args.buf, t->args.len);
 	record_out_free(&t->args);
 	return started ? w : NULL;
 }
