@@ -43,7 +43,7 @@ static const char *const needed[] = {
 };
 static const char *const all[] = { "/", "/dev/null" };
 
-static bool is_plain;
+static bool is_plain, is_root;
 
 int
 system_copy(int fd, off_t most)
@@ -116,6 +116,7 @@ system_enter(const struct system *s)
 	for (size_t i = 0; i < s->n_paths && kept.n_paths < PATHS_MAX; i++)
 		path[kept.n_paths++] = s->path[i];
 	is_plain = !s->has_more && is_program(s->program);
+	is_root = s->reads_as_root;
 	if (!is_plain) {
 		kept.path = all;
 		kept.n_paths = sizeof(all) / sizeof(all[0]);
@@ -178,7 +179,9 @@ system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
 	place_pipe(p, ends[1]);
 	p->dies_with_us = true;
 	p->no_new_privs = true;
-	p->before_exec = is_plain ? wall_deny_processes : NULL;
+	p->before_exec = !is_plain ? NULL :
+	    is_root		   ? wall_deny_processes_and_writing :
+				     wall_deny_processes;
 	error = program_start(p, &process) ? 0 : errno;
 	close_descriptors(p);
 	if (error == 0) {

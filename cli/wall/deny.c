@@ -234,8 +234,18 @@ deny_signals(scmp_filter_ctx ctx)
 	return ok;
 }
 
-void
-wall_deny_processes(const char *path)
+/* A process of root's may write what root owns, even without a capability. */
+static bool
+deny_writing(scmp_filter_ctx ctx)
+{
+	return deny(ctx, SCMP_SYS(open), 1,
+		   &SCMP_CMP(1, SCMP_CMP_MASKED_EQ, O_ACCMODE, O_RDWR)) &&
+	    deny(ctx, SCMP_SYS(openat), 1,
+		&SCMP_CMP(2, SCMP_CMP_MASKED_EQ, O_ACCMODE, O_RDWR));
+}
+
+static void
+deny_processes(const char *path, bool writes)
 {
 	/* Once it runs, it does not have this address any more. */
 	const struct scmp_arg_cmp others = SCMP_CMP(0, SCMP_CMP_NE,
@@ -248,11 +258,24 @@ wall_deny_processes(const char *path)
 
 	if (ctx != NULL)
 		(void)load_filter(ctx,
-		    deny(ctx, SCMP_SYS(execve), 1, &others) &&
+		    (writes || deny_writing(ctx)) &&
+			deny(ctx, SCMP_SYS(execve), 1, &others) &&
 			deny(ctx, SCMP_SYS(execveat), 0, NULL) &&
 			deny(ctx, SCMP_SYS(clone), 1, &no_thread) &&
 			deny(ctx, SCMP_SYS(fork), 0, NULL) &&
 			deny(ctx, SCMP_SYS(vfork), 0, NULL) &&
 			deny(ctx, SCMP_SYS(prlimit64), 1, &other_process) &&
 			deny_signals(ctx));
+}
+
+void
+wall_deny_processes(const char *path)
+{
+	deny_processes(path, true);
+}
+
+void
+wall_deny_processes_and_writing(const char *path)
+{
+	deny_processes(path, false);
 }

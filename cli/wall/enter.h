@@ -73,4 +73,7 @@ unsigned int wall_deny_calls(const struct wall_kept *kept);
  */
 void wall_deny_processes(const char *path);
 
+/* The same, and files that are open for writing, too: root owns many. */
+void wall_deny_processes_and_writing(const char *path);
+
 #endif
