@@ -120,7 +120,7 @@ network_start(struct wall_process *program, char why[static WALL_WHY_BYTES])
 {
 	struct record_out o = { .fd = -1 };
 
-	if (!wall_start(program, "keyveto-network", false, 0, why))
+	if (!wall_start(program, "keyveto-network", false, WALL_ANY_SIZE, why))
 		return false;
 	record_begin(&o, NETWORK_START);
 	record_add_number(&o, NETWORK_VERSION);
