@@ -4,22 +4,40 @@
 #include <sys/mman.h>
 
 #include <fcntl.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include "base/io.h"
 #include "command.h"
+#include "host/files.h"
+
+/* Opens the file fd again, read-only. -1 with errno. */
+static int
+reopen(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 int
 copy_part(const char *shown, int fd, off_t at, size_t len)
 {
-	const int copy = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int made = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const bool is_memory = made != -1;
+	int copy = -1;
 
-	if (copy != -1 && io_copy(fd, at, len, copy) &&
-	    fcntl(copy, F_ADD_SEALS,
-		F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-		return copy;
-	(void)cli_failed(shown, "cannot be read");
-	if (copy != -1)
-		close(copy);
-	return -1;
+	/* A system may refuse memfd_create. */
+	if (!is_memory)
+		made = files_scratch();
+	if (made != -1 && io_copy(fd, at, len, made) &&
+	    (!is_memory ||
+		fcntl(made, F_ADD_SEALS,
+		    F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
+		    0))
+		copy = reopen(made);
+	if (copy == -1)
+		(void)cli_failed(shown, "cannot be read");
+	io_close(made);
+	return copy;
 }

@@ -140,13 +140,13 @@ find_signer(const char *shown, int text, int signature,
 {
 	struct keygen_said said;
 	char why[WALL_WHY_BYTES] = "";
-	bool good;
+	bool good = update_task_find_signer(text, signature, INDEX_NAMESPACE,
+	    &said, why);
 
-	if (!update_task_find_signer(text, signature, INDEX_NAMESPACE, &said,
-		why))
+	if (!good)
 		cli_error("%s: its signature cannot be verified: %s", shown,
 		    why);
-	good = said.error == 0 && said.status == 0 &&
+	good = good && said.error == 0 && said.status == 0 &&
 	    strncmp(said.answer, GOOD_SIGNATURE, strlen(GOOD_SIGNATURE)) == 0;
 	snprintf(who, SIGN_KEY_BYTES, "%.200s",
 	    said.answer + (good ? strlen(GOOD_SIGNATURE) : 0));
