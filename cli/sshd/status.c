@@ -368,13 +368,18 @@ accounts_to_json(const struct status *s, const struct group *c)
 static void
 print_json(const struct status *s, const struct group *c)
 {
-	for (enum way w = 0; w < WAYS; w++)
-		(void)json_print(json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
+	for (enum way w = 0; w < WAYS; w++) {
+		json_t *one = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
 		    "accounts", accounts_to_json(s, c), "way", ways_name(w),
 		    "open", c->ways.open[w], "guard",
 		    c->ways.open[w] && c->ways.guard[w], "pam",
 		    c->ways.open[w] && c->ways.pam, "guarded",
-		    ways_is_guarded(&c->ways, w)));
+		    ways_is_guarded(&c->ways, w));
+
+		json_dumpf(one, stdout, JSON_COMPACT);
+		putchar('\n');
+		json_decref(one);
+	}
 }
 
 /* Asks sshd, reads PAM's lines, and checks the parts. False after a message. */
