@@ -235,8 +235,9 @@ format:
 # that do over and over, for minutes, what the tests beside them do once, and those
 # that measure memory or an hour's work, which ASan changes. README's and enable's
 # logins are those of make check with the command, whose tests ASan watches: make campaign
-# runs them with UBSan, too. It also runs what kills the command at every system call with
-# ASan: what these tests see is a file's state, not the command's memory.
+# runs them with UBSan, too. It also runs with ASan what kills the command at every system
+# call, and those files of tests that take minutes: in them the command decides and waits
+# more than it parses.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte and \
@@ -244,8 +245,10 @@ SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not test_update_sight and not test_sshd_round_trips and \
 	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys and \
 	not link_exchanged_during_the_run \
-	$(SANITIZE_KILLED)
-SANITIZE_KILLED = and not test_killed and not killed_anywhere
+	$(SANITIZE_LONG)
+SANITIZE_LONG = and not test_killed and not killed_anywhere and not test_confirm and \
+	not test_audit_logins and not test_brake_commands and not test_config_edit and \
+	not test_sshd_trouble and not test_stuck_homes
 UBSAN_GROUPS = e2e
 sanitize:
 	@mkdir -p build/asan
@@ -364,7 +367,7 @@ campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) \
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
 		tests/run $(BUILD) long
-	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins SANITIZE_KILLED=
+	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins SANITIZE_LONG=
 	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG=
 	@$(MAKE) --no-print-directory coverage
 
