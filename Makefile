@@ -279,7 +279,7 @@ VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full \
 VALGRIND_LOGINS = not finds_signals_limits and not huge_file_is_streamed and \
 	not test_confirmed_keys and not test_list_of_a_million and \
 	not test_other_logins and not test_refused_session
-VALGRIND_LONG = and not test_ways_in and not test_policy and \
+VALGRIND_LONG = and not test_nosecret and not test_ways_in and not test_policy and \
 	not test_what_people_see and not test_pam_environment
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
