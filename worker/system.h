@@ -9,8 +9,6 @@
 #include "host/program.h"
 #include "wall/enter.h"
 
-#define SYSTEM_KEYGEN "/usr/bin/ssh-keygen"
-
 /* In fd[] of struct program: the pipe of system_run. */
 #define SYSTEM_PIPE (-2)
 

@@ -27,7 +27,7 @@ task_keygen_enter(struct task_work *t, uint64_t memory)
 		    -1)
 			failed = errno;
 	return system_enter(&(struct system){
-	    .program = SYSTEM_KEYGEN,
+	    .program = KEYGEN_PATH,
 	    .has_more = !system_has_account(),
 	    .memory = memory,
 	    .written = strcmp(t->name, "convert") == 0 ? t->fd[0] : 0,
@@ -79,7 +79,7 @@ static char identity[WORKING_TEXT_BYTES], namespace[WORKING_TEXT_BYTES];
 bool
 task_keygen(struct task_work *t)
 {
-	const char *const argv[] = { SYSTEM_KEYGEN, "-Y", "verify", "-f",
+	const char *const argv[] = { KEYGEN_PATH, "-Y", "verify", "-f",
 		"/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
 		"/proc/self/fd/3", NULL };
 
@@ -92,7 +92,7 @@ task_keygen(struct task_work *t)
 bool
 task_signer(struct task_work *t)
 {
-	const char *const argv[] = { SYSTEM_KEYGEN, "-Y", "check-novalidate",
+	const char *const argv[] = { KEYGEN_PATH, "-Y", "check-novalidate",
 		"-n", namespace, "-s", "/proc/self/fd/3", NULL };
 
 	return record_get_text(&t->args, namespace, sizeof(namespace)) &&
@@ -124,7 +124,7 @@ bool
 task_convert(struct task_work *t)
 {
 	static char passphrase[WORKING_TEXT_BYTES];
-	static const char *const argv[] = { SYSTEM_KEYGEN, "-p", "-N", "", "-m",
+	static const char *const argv[] = { KEYGEN_PATH, "-p", "-N", "", "-m",
 		"PKCS8", "-f", "/proc/self/fd/3", NULL };
 	uint64_t has_passphrase;
 	int fd[] = { PROGRAM_NULL, t->fd[0] };

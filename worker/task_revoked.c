@@ -14,6 +14,7 @@
 #include "kv_line.h"
 #include "kv_lines.h"
 #include "system.h"
+#include "tasks/keygen.h"
 #include "tasks.h"
 
 /* krl.h: KRL_MAGIC */
@@ -60,7 +61,7 @@ task_revoked_enter(struct task_work *t, uint64_t memory)
 		key_file = write_key(blob);
 	krl_file = system_copy(t->fd[0], WORKING_KRL_BYTES);
 	return system_enter(&(struct system){
-	    .program = SYSTEM_KEYGEN,
+	    .program = KEYGEN_PATH,
 	    .has_more = !system_has_account(),
 	    .memory = memory,
 	});
@@ -70,8 +71,8 @@ task_revoked_enter(struct task_work *t, uint64_t memory)
 static enum working_revoked
 ask_keygen(void)
 {
-	const char *const argv[] = { SYSTEM_KEYGEN, "-Q", "-f",
-		"/proc/self/fd/3", "/proc/self/fd/4", NULL };
+	const char *const argv[] = { KEYGEN_PATH, "-Q", "-f", "/proc/self/fd/3",
+		"/proc/self/fd/4", NULL };
 	struct program keygen = { .argv = argv };
 	char output[2];
 	int status = 0;

@@ -11,7 +11,6 @@
 #include "tasks/keygen.h"
 #include "update/text.h"
 
-#define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
 #define SIGNATURE_MAX_BYTES (64 * 1024)
 
 bool
@@ -29,13 +28,13 @@ update_signature_verify(const struct update_source *s, int fd,
 		    why);
 	else if (v.error == ENOENT)
 		cli_error("%s: %s cannot be run; install openssh-client", shown,
-		    SIGNATURE_KEYGEN_PATH);
+		    KEYGEN_PATH);
 	else if (v.error != 0)
-		cli_error("%s: %s cannot be run: %s", shown,
-		    SIGNATURE_KEYGEN_PATH, strerror((int)v.error));
+		cli_error("%s: %s cannot be run: %s", shown, KEYGEN_PATH,
+		    strerror((int)v.error));
 	else if (WIFSIGNALED(status))
 		cli_error("%s: %s was ended by signal %d; run this again",
-		    shown, SIGNATURE_KEYGEN_PATH, WTERMSIG(status));
+		    shown, KEYGEN_PATH, WTERMSIG(status));
 	else if (status != 0)
 		cli_error(
 		    "%s: no good signature by %s for this %s "
