@@ -256,7 +256,7 @@ read_manifest(struct item *it, const struct folder *folder)
 	close(it->fd);
 	it->fd = -1;
 	if (it->companion == -1 ||
-	    !update_task_manifest(it->given, it->companion, &m, &ok, why))
+	    !tasks_manifest(it->given, it->companion, &m, &ok, why))
 		return false;
 	if (!ok)
 		cli_error("%s: %s", it->given, why);
@@ -299,7 +299,7 @@ item_read(struct item *it, const char *path, const struct folder *folder)
 
 	*it = (struct item){ .given = path, .fd = -1, .companion = -1 };
 	if (!set_shown(it, path) || (it->fd = open_file(path, false)) == -1 ||
-	    !update_task_filter_head(path, it->fd, &head))
+	    !tasks_filter_head(path, it->fd, &head))
 		return false;
 	/* A list has no mark of its own. */
 	is_filter = head.header_err != KV_ERR_FILTER_MARKER;

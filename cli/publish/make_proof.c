@@ -151,7 +151,7 @@ sign(struct making *m, int fd, enum private_key_end needed,
 	working_task_begin(&t, "make-proof");
 	record_add_number(&t.args, needed);
 	record_add_text(&t.args, passphrase);
-	if (!update_task_do(&t, m->private_key))
+	if (!tasks_do(&t, m->private_key))
 		return PRIVATE_KEY_REFUSED;
 	if (a.end == PRIVATE_KEY_REFUSED)
 		cli_error("%s: %s", m->private_key, a.why);
@@ -165,7 +165,7 @@ convert(const struct making *m, const char *passphrase)
 	struct keygen_said said;
 	char why[WALL_WHY_BYTES];
 
-	if (!update_task_convert(m->next, passphrase, &said, why))
+	if (!tasks_convert(m->next, passphrase, &said, why))
 		cli_error("%s: cannot be read: %s", m->private_key, why);
 	else if (said.error == ENOENT)
 		cli_error("%s: %s cannot be run; install openssh-client",

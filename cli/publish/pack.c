@@ -16,7 +16,7 @@ pack_unpack(const char *shown, int in, int out, uint64_t max,
 	off_t size;
 
 	why[0] = '\0';
-	if (!update_task_unpack(shown, in, out, max, false, NULL, &size, &x))
+	if (!tasks_unpack(shown, in, out, max, false, NULL, &size, &x))
 		return false;
 	if (x.end == UNPACK_TOO_LARGE)
 		snprintf(why, PACK_WHY_BYTES,

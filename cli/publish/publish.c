@@ -80,7 +80,7 @@ parse_old(struct publish *p, int fd, size_t size, char why[INDEX_WHY_BYTES])
 	char sha256[INDEX_SHA256_BYTES];
 	size_t len;
 
-	if (!update_folder_split(p->path, fd, &len))
+	if (!tasks_split(p->path, fd, &len))
 		return false;
 	if (len > size)
 		len = size;
@@ -88,7 +88,7 @@ parse_old(struct publish *p, int fd, size_t size, char why[INDEX_WHY_BYTES])
 	p->old_text = copy_part(p->path, fd, 0, len);
 	p->old_signature = copy_part(p->path, fd, (off_t)len, size - len);
 	if (p->old_text == -1 || p->old_signature == -1 ||
-	    !update_folder_index(p->path, p->old_text, &p->old, sha256, why))
+	    !tasks_index(p->path, p->old_text, &p->old, sha256, why))
 		return false;
 	p->has_old = why[0] == '\0';
 	return true;

@@ -140,8 +140,8 @@ find_signer(const char *shown, int text, int signature,
 {
 	struct keygen_said said;
 	char why[WALL_WHY_BYTES] = "";
-	bool good = update_task_find_signer(text, signature, INDEX_NAMESPACE,
-	    &said, why);
+	bool good = tasks_find_signer(text, signature, INDEX_NAMESPACE, &said,
+	    why);
 
 	if (!good)
 		cli_error("%s: its signature cannot be verified: %s", shown,

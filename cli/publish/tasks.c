@@ -70,7 +70,7 @@ publish_task_judge(const char *shown, int fd, enum index_type type, int sources,
 	record_add_text(&t.args, shown);
 	record_add_number(&t.args, type);
 	record_add_number(&t.args, sources != -1);
-	return update_task_do(&t, shown) && j.good != 0;
+	return tasks_do(&t, shown) && j.good != 0;
 }
 
 /* --- packing ------------------------------------------------------------ */
@@ -108,7 +108,7 @@ publish_task_pack(const char *shown, int in, enum index_type type,
 	record_add_text(&t.args, shown);
 	record_add_number(&t.args, type);
 	record_add_text(&t.args, out_shown);
-	return update_task_do(&t, shown) && p.good != 0;
+	return tasks_do(&t, shown) && p.good != 0;
 }
 
 /* --- a delta ------------------------------------------------------------ */
@@ -149,7 +149,5 @@ publish_task_delta(const struct publish_delta *d,
 	working_task_begin(&t, "delta");
 	record_add_text(&t.args, d->shown);
 	record_add_text(&t.args, d->delta_shown);
-	return update_task_do(&t, d->shown) ?
-	    (enum delta_end)m.end :
-	    DELTA_FAILED;
+	return tasks_do(&t, d->shown) ? (enum delta_end)m.end : DELTA_FAILED;
 }

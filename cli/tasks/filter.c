@@ -34,7 +34,7 @@ receive_head(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_filter_head(const char *shown, int fd, struct filter_head *f)
+tasks_filter_head(const char *shown, int fd, struct filter_head *f)
 {
 	struct head h = { .fd = fd, .f = f };
 	struct working_task t = {
@@ -46,7 +46,7 @@ update_task_filter_head(const char *shown, int fd, struct filter_head *f)
 	};
 
 	working_task_begin(&t, "filter-head");
-	return update_task_do(&t, shown);
+	return tasks_do(&t, shown);
 }
 
 struct judged {
@@ -69,7 +69,7 @@ receive_judged(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_judge_filter(const char *shown, int fd, double max_rate,
+tasks_judge_filter(const char *shown, int fd, double max_rate,
     const char *old_shown, const struct kv_pkbf *old, bool (*stopped)(void),
     struct filter_judged *j)
 {
@@ -93,5 +93,5 @@ update_task_judge_filter(const char *shown, int fd, double max_rate,
 	record_add_number(&t.args, old->fd != -1);
 	record_add_text(&t.args, old_shown);
 	*j = (struct filter_judged){ .ok = false };
-	return update_task_do(&t, shown) && j->ok;
+	return tasks_do(&t, shown) && j->ok;
 }

@@ -10,13 +10,13 @@
 #include "sets/filter_judge.h"
 
 /* Reads the header of a file. False after a message about shown. */
-bool update_task_filter_head(const char *shown, int fd, struct filter_head *f);
+bool tasks_filter_head(const char *shown, int fd, struct filter_head *f);
 
 /*
  * Judges the filter, and compares it with old, unless old->fd is -1. False after
  * a message; j->facts has path shown.
  */
-bool update_task_judge_filter(const char *shown, int fd, double max_rate,
+bool tasks_judge_filter(const char *shown, int fd, double max_rate,
     const char *old_shown, const struct kv_pkbf *old, bool (*stopped)(void),
     struct filter_judged *j);
 

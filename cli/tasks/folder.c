@@ -24,7 +24,7 @@ receive_split(struct kv_bytes b, void *arg)
 }
 
 bool
-update_folder_split(const char *shown, int fd, size_t *lenp)
+tasks_split(const char *shown, int fd, size_t *lenp)
 {
 	struct split s = { .done = false };
 	struct working_task t = {
@@ -37,7 +37,7 @@ update_folder_split(const char *shown, int fd, size_t *lenp)
 
 	*lenp = 0;
 	working_task_begin(&t, "split");
-	if (!update_task_do(&t, shown))
+	if (!tasks_do(&t, shown))
 		return false;
 	*lenp = (size_t)s.len;
 	return true;
@@ -82,7 +82,7 @@ receive_index(struct kv_bytes b, void *arg)
 }
 
 bool
-update_folder_index(const char *shown, int fd, struct index *x,
+tasks_index(const char *shown, int fd, struct index *x,
     char sha256[static INDEX_SHA256_BYTES], char why[static INDEX_WHY_BYTES])
 {
 	struct parsed p = {
@@ -102,7 +102,7 @@ update_folder_index(const char *shown, int fd, struct index *x,
 	*x = (struct index){ .serial = 0 };
 	sha256[0] = why[0] = '\0';
 	working_task_begin(&t, "index");
-	return update_task_do(&t, shown);
+	return tasks_do(&t, shown);
 }
 
 /* --- a delta ------------------------------------------------------------ */
@@ -123,7 +123,7 @@ receive_patched(struct kv_bytes b, void *arg)
 }
 
 bool
-update_folder_patch(const struct folder_patch *p)
+tasks_patch(const struct folder_patch *p)
 {
 	struct patched r = { .done = false };
 	struct working_task t = {

@@ -14,13 +14,13 @@
  * fd holds; without a signature, to that of all of it. shown is for messages.
  * False after a message.
  */
-bool update_folder_split(const char *shown, int fd, size_t *lenp);
+bool tasks_split(const char *shown, int fd, size_t *lenp);
 
 /*
  * Parses the text of an index, whose SHA-256 it sets. why is "", or what
  * index_parse says of a mistake. False after a message. Always call index_free.
  */
-bool update_folder_index(const char *shown, int fd, struct index *x,
+bool tasks_index(const char *shown, int fd, struct index *x,
     char sha256[static INDEX_SHA256_BYTES], char why[static INDEX_WHY_BYTES]);
 
 /* One step from an older file to a newer one. */
@@ -38,6 +38,6 @@ struct folder_patch {
  * that is no matter for a message. Who wrote the delta may have written anything
  * into out.
  */
-bool update_folder_patch(const struct folder_patch *p);
+bool tasks_patch(const struct folder_patch *p);
 
 #endif

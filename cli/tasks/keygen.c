@@ -61,7 +61,7 @@ run_with_data(struct working_task *t, int data, struct keygen_said *said,
 }
 
 bool
-update_task_verify(int data, int signature, int signers, const char *identity,
+tasks_verify(int data, int signature, int signers, const char *identity,
     const char *namespace, struct keygen_said *said,
     char why[static WALL_WHY_BYTES])
 {
@@ -77,7 +77,7 @@ update_task_verify(int data, int signature, int signers, const char *identity,
 }
 
 bool
-update_task_find_signer(int data, int signature, const char *namespace,
+tasks_find_signer(int data, int signature, const char *namespace,
     struct keygen_said *said, char why[static WALL_WHY_BYTES])
 {
 	struct working_task t = { .fd = { -1, signature }, .n_fds = 2 };
@@ -88,7 +88,7 @@ update_task_find_signer(int data, int signature, const char *namespace,
 }
 
 bool
-update_task_convert(int key, const char *passphrase, struct keygen_said *said,
+tasks_convert(int key, const char *passphrase, struct keygen_said *said,
     char why[static WALL_WHY_BYTES])
 {
 	struct working_task t = { .fd = { key }, .n_fds = 1 };

@@ -23,12 +23,12 @@ struct keygen_said {
  * Verifies the signature of all that data holds, by identity of the file of
  * signers. False with a sentence about the worker.
  */
-bool update_task_verify(int data, int signature, int signers,
-    const char *identity, const char *namespace, struct keygen_said *said,
+bool tasks_verify(int data, int signature, int signers, const char *identity,
+    const char *namespace, struct keygen_said *said,
     char why[static WALL_WHY_BYTES]);
 
 /* The same, by whom it may be: said->answer names the key. */
-bool update_task_find_signer(int data, int signature, const char *namespace,
+bool tasks_find_signer(int data, int signature, const char *namespace,
     struct keygen_said *said, char why[static WALL_WHY_BYTES]);
 
 /*
@@ -36,7 +36,7 @@ bool update_task_find_signer(int data, int signature, const char *namespace,
  * if it can; NULL: it has none. False with a sentence about the worker. Who wrote
  * the key may have written anything into the file.
  */
-bool update_task_convert(int key, const char *passphrase,
-    struct keygen_said *said, char why[static WALL_WHY_BYTES]);
+bool tasks_convert(int key, const char *passphrase, struct keygen_said *said,
+    char why[static WALL_WHY_BYTES]);
 
 #endif

@@ -18,8 +18,8 @@ receive_manifest(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_manifest(const char *shown, int fd, struct manifest *m,
-    bool *parsedp, char why[static MANIFEST_WHY_BYTES])
+tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
+    char why[static MANIFEST_WHY_BYTES])
 {
 	struct manifest_found found = { .manifest = m };
 	struct working_task t = {
@@ -32,7 +32,7 @@ update_task_manifest(const char *shown, int fd, struct manifest *m,
 
 	*m = (struct manifest){ .time = 0 };
 	working_task_begin(&t, "manifest");
-	if (!update_task_do(&t, shown))
+	if (!tasks_do(&t, shown))
 		return false;
 	*parsedp = found.ok;
 	memcpy(why, found.why, sizeof(found.why));
@@ -58,7 +58,7 @@ receive_lines(struct kv_bytes b, void *arg)
 }
 
 char *
-update_task_sources(const char *shown, int fd, size_t max)
+tasks_sources(const char *shown, int fd, size_t max)
 {
 	struct lines l = { .max = max, .text = malloc(max + 1) };
 	struct working_task t = {
@@ -75,7 +75,7 @@ update_task_sources(const char *shown, int fd, size_t max)
 	}
 	working_task_begin(&t, "sources");
 	record_add_number(&t.args, max);
-	if (update_task_do(&t, shown))
+	if (tasks_do(&t, shown))
 		return l.text;
 	free(l.text);
 	return NULL;
@@ -109,7 +109,7 @@ receive_records(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_records(const char *shown, int fd, struct update_records *r)
+tasks_records(const char *shown, int fd, struct update_records *r)
 {
 	struct records x = { .fd = fd, .r = r };
 	struct working_task t = {
@@ -121,7 +121,7 @@ update_task_records(const char *shown, int fd, struct update_records *r)
 	};
 
 	working_task_begin(&t, "records");
-	if (update_task_do(&t, shown))
+	if (tasks_do(&t, shown))
 		return true;
 	*r = (struct update_records){ .n = 0 };
 	return false;
@@ -144,8 +144,8 @@ receive_unpacked(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_unpack(const char *shown, int packed, int out, uint64_t max,
-    bool is_list, bool (*stopped)(void), off_t *lenp, struct unpacked *x)
+tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
+    bool (*stopped)(void), off_t *lenp, struct unpacked *x)
 {
 	struct unpacking k = { .x = x };
 	struct working_task t = {
@@ -162,7 +162,7 @@ update_task_unpack(const char *shown, int packed, int out, uint64_t max,
 	working_task_begin(&t, "unpack");
 	record_add_number(&t.args, max);
 	record_add_number(&t.args, is_list);
-	if (!update_task_do(&t, shown))
+	if (!tasks_do(&t, shown))
 		return false;
 	if (fstat(out, &st) == -1)
 		return cli_failed(shown, "cannot be unpacked");
@@ -188,7 +188,7 @@ receive_lost(struct kv_bytes b, void *arg)
 }
 
 bool
-update_task_lost_records(const char *old_shown, int old, uint64_t n,
+tasks_lost_records(const char *old_shown, int old, uint64_t n,
     const char *new_shown, int new, uint64_t *lostp)
 {
 	struct lost l = { .max = n };
@@ -204,7 +204,7 @@ update_task_lost_records(const char *old_shown, int old, uint64_t n,
 	record_add_text(&t.args, old_shown);
 	record_add_text(&t.args, new_shown);
 	*lostp = 0;
-	if (!update_task_do(&t, new_shown))
+	if (!tasks_do(&t, new_shown))
 		return false;
 	*lostp = l.n;
 	return true;

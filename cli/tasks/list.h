@@ -15,17 +15,17 @@
  * Parses the manifest that fd holds. False after a message about shown.
  * *parsedp is whether it is a good one; why is a sentence if not.
  */
-bool update_task_manifest(const char *shown, int fd, struct manifest *m,
+bool tasks_manifest(const char *shown, int fd, struct manifest *m,
     bool *parsedp, char why[static MANIFEST_WHY_BYTES]);
 
 /*
  * Reads the lines about sources of the file that fd holds, at most max bytes of
  * them, into a text that the caller frees. NULL after a message about shown.
  */
-char *update_task_sources(const char *shown, int fd, size_t max);
+char *tasks_sources(const char *shown, int fd, size_t max);
 
 /* Checks the list that fd holds. False after a message about shown. */
-bool update_task_records(const char *shown, int fd, struct update_records *r);
+bool tasks_records(const char *shown, int fd, struct update_records *r);
 
 /*
  * Unpacks the file that packed holds into out, which is empty, at most max
@@ -33,14 +33,14 @@ bool update_task_records(const char *shown, int fd, struct update_records *r);
  * message about shown. Whoever wrote the packed file may have written anything
  * into out.
  */
-bool update_task_unpack(const char *shown, int packed, int out, uint64_t max,
+bool tasks_unpack(const char *shown, int packed, int out, uint64_t max,
     bool is_list, bool (*stopped)(void), off_t *lenp, struct unpacked *x);
 
 /*
  * Sets *lostp to the number of the n records of the list old whose hashes the
  * list new does not have (sets/losses). False after a message.
  */
-bool update_task_lost_records(const char *old_shown, int old, uint64_t n,
+bool tasks_lost_records(const char *old_shown, int old, uint64_t n,
     const char *new_shown, int new, uint64_t *lostp);
 
 #endif

@@ -9,6 +9,6 @@
  * Does the task, and frees its arguments. False after a message about shown,
  * which the task reads.
  */
-bool update_task_do(struct working_task *t, const char *shown);
+bool tasks_do(struct working_task *t, const char *shown);
 
 #endif

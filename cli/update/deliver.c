@@ -139,7 +139,7 @@ apply_step(struct update *u, const struct index_delta *d, int old, int out)
 	bool ok = p.patch != -1 && out != -1 && fetch_delta(u, d, p.patch);
 
 	progress_clear(&u->progress);
-	ok = ok && update_folder_patch(&p);
+	ok = ok && tasks_patch(&p);
 	if (p.patch != -1)
 		close(p.patch);
 	return ok;
@@ -294,7 +294,7 @@ unpack(struct packed *k)
 	struct update *u = k->u;
 	struct unpacked x;
 
-	if (!update_task_unpack(k->from.shown, k->part.fd, u->part.fd,
+	if (!tasks_unpack(k->from.shown, k->part.fd, u->part.fd,
 		u->follow.file->size, false, u->source.limits.stopped,
 		&u->part.len, &x))
 		return false;

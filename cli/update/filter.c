@@ -139,7 +139,7 @@ judge_received(struct update *u)
 		.header = u->filter.header,
 	};
 
-	return update_task_judge_filter(u->source.from.shown, u->part.fd,
+	return tasks_judge_filter(u->source.from.shown, u->part.fd,
 	    u->source.settings.max_rate, t->path, &old,
 	    u->source.limits.stopped, &u->filter.judged);
 }
@@ -399,7 +399,7 @@ read_installed(struct update *u)
 
 	if (t->fd == -1)
 		return true;
-	if (!update_task_filter_head(t->path, t->fd, &head))
+	if (!tasks_filter_head(t->path, t->fd, &head))
 		return false;
 	errno = head.error;
 	if (head.whole == KV_ERR_SYSTEM)
@@ -432,7 +432,7 @@ read_previous(struct update *u, int fd)
 {
 	const struct kv_pkbf none = { .fd = -1 };
 
-	return update_task_judge_filter(u->installed.place.previous_name, fd,
+	return tasks_judge_filter(u->installed.place.previous_name, fd,
 	    u->source.settings.max_rate, "", &none, u->source.limits.stopped,
 	    &u->filter.judged);
 }

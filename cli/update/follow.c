@@ -97,7 +97,7 @@ split_index(const struct update *u, int fd, int *textp, int *signaturep)
 		cli_error("%s: %s", shown, strerror(errno));
 		return false;
 	}
-	if (!update_folder_split(shown, fd, &len))
+	if (!tasks_split(shown, fd, &len))
 		return false;
 	if (len >= (size_t)st.st_size) {
 		cli_error("%s: has no signature at its end: cut short, or not "
@@ -214,7 +214,7 @@ parse_index(struct update *u, int fd, char sha256[static UPDATE_DIGEST_CHARS])
 	const bool ok = split_index(u, fd, &text, &signature) &&
 	    update_signature_verify(&u->source, text, INDEX_NAMESPACE, "index",
 		shown, signature) &&
-	    update_folder_index(shown, text, &u->follow.index, sha256, why);
+	    tasks_index(shown, text, &u->follow.index, sha256, why);
 
 	if (ok && why[0] != '\0')
 		cli_error("%s: %s; ask its publisher", shown, why);

@@ -39,7 +39,7 @@ read_installed(struct update *u)
 	l->fresh_time = -1;
 	if (t->fd == -1)
 		return true;
-	if (!update_task_records(t->path, t->fd, &l->old))
+	if (!tasks_records(t->path, t->fd, &l->old))
 		return false;
 	t->is_good = l->old.why[0] == '\0';
 	if (!t->is_good && l->old.sha256[0] == '\0') {
@@ -144,7 +144,7 @@ parse_manifest(struct update *u)
 	char why[MANIFEST_WHY_BYTES];
 	bool ok;
 
-	if (!update_task_manifest(u->source.from.shown, u->list.text,
+	if (!tasks_manifest(u->source.from.shown, u->list.text,
 		&u->list.manifest, &ok, why))
 		return false;
 	report_manifest(u);
@@ -433,7 +433,7 @@ is_wanted(const char *shown, int part, const char *sha256,
 {
 	char digest[UPDATE_DIGEST_CHARS];
 
-	if (records != NULL && !update_task_records(shown, part, records))
+	if (records != NULL && !tasks_records(shown, part, records))
 		return false;
 	if (records != NULL && records->why[0] != '\0')
 		return report_no_list(shown, records->why);
@@ -470,7 +470,7 @@ receive(struct update *u, const char *url, const char *sha256,
 	if (ok && (r.fd = update_part_nameless(place->dir, place->name)) == -1)
 		ok = report_not_written(&r, errno);
 	ok = ok && fetch_packed(&r) &&
-	    update_task_unpack(r.from.shown, r.fd, part->fd,
+	    tasks_unpack(r.from.shown, r.fd, part->fd,
 		u->source.settings.max_bytes, records != NULL,
 		u->source.limits.stopped, &part->len, &x) &&
 	    was_unpacked(&r, &x) &&
@@ -522,8 +522,7 @@ was_received(struct update *u)
 	struct update_list *l = &u->list;
 	char digest[UPDATE_DIGEST_CHARS];
 
-	return u->part.len > 0 &&
-	    update_task_records(shown, u->part.fd, &l->fresh) &&
+	return u->part.len > 0 && tasks_records(shown, u->part.fd, &l->fresh) &&
 	    l->fresh.why[0] == '\0' &&
 	    update_unwanted_hash(shown, u->part.fd, digest) &&
 	    strcmp(digest, l->manifest.blocklist_sha256) == 0;
@@ -536,7 +535,7 @@ deliver_list(struct update *u)
 	struct update_list *l = &u->list;
 
 	if (!update_deliver(u) ||
-	    !update_task_records(u->source.from.shown, u->part.fd, &l->fresh))
+	    !tasks_records(u->source.from.shown, u->part.fd, &l->fresh))
 		return false;
 	if (l->fresh.why[0] == '\0')
 		return update_seen_allows_list(u);
@@ -576,7 +575,7 @@ make_sources(const struct update *u)
 
 	if (text == NULL || !u->list.has_lines)
 		return text;
-	lines = update_task_sources(u->source.from.shown, u->list.text,
+	lines = tasks_sources(u->source.from.shown, u->list.text,
 	    KV_SOURCES_MAX_BYTES - len);
 	both = lines != NULL ? realloc(text, len + strlen(lines) + 1) : NULL;
 	if (both != NULL)
@@ -707,8 +706,7 @@ read_previous(struct update *u, int fd)
 	struct update_list *l = &u->list;
 	struct update_sources about;
 
-	if (!update_task_records(u->installed.place.previous_name, fd,
-		&l->fresh))
+	if (!tasks_records(u->installed.place.previous_name, fd, &l->fresh))
 		return false;
 	if (l->fresh.why[0] == '\0') {
 		update_sources_read_previous(u->installed.path, &about);

@@ -32,7 +32,7 @@ judge_header(struct update_received *p)
 	if (p->expected != 0 || p->part->len < KV_PKBF_HEADER_BYTES)
 		return true;
 	progress_clear(p->progress);
-	if (!update_task_filter_head(p->shown, p->part->fd, &head))
+	if (!tasks_filter_head(p->shown, p->part->fd, &head))
 		return false;
 	if (head.whole == KV_ERR_SYSTEM) {
 		cli_error("%s: %s", p->shown, strerror(head.error));

@@ -258,8 +258,8 @@ update_seen_allows_list(struct update *u)
 		return true;
 	}
 	if (t->is_good &&
-	    !update_task_lost_records(t->path, t->fd, l->old.n, shown,
-		u->part.fd, &lost))
+	    !tasks_lost_records(t->path, t->fd, l->old.n, shown, u->part.fd,
+		&lost))
 		return false;
 	u->list.lost = lost;
 	add_losses(u, lost, l->old.n);

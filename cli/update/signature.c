@@ -19,7 +19,7 @@ update_signature_verify(const struct update_source *s, int fd,
 {
 	struct keygen_said v;
 	char why[WALL_WHY_BYTES] = "";
-	const bool ok = update_task_verify(fd, signature, s->signers,
+	const bool ok = tasks_verify(fd, signature, s->signers,
 	    s->settings.identity, namespace, &v, why);
 	const int status = (int)v.status;
 
