@@ -73,7 +73,10 @@ unsigned int wall_deny_calls(const struct wall_kept *kept);
  */
 void wall_deny_processes(const char *path);
 
-/* The same, and files that are open for writing, too: root owns many. */
+/*
+ * The same, and no file can be opened for reading and writing either: with
+ * wall_deny_calls, for no writing at all. For a process of root's, who owns many.
+ */
 void wall_deny_processes_and_writing(const char *path);
 
 #endif

@@ -15,7 +15,7 @@ import pytest
 
 from hostile import put_worker
 from program import KEYVETO, PATIENCE, contains, copy_programs, equal, lacks, mount_namespace
-from samples import made
+from samples import made, write
 from sshd_logs import JOURNALCTL, fake_journalctl
 from test_audit_logins import journal_has, journald, log_in, people, real_sshd
 from test_walls import MARK, POWERS, REFUSALS, fixture_exploit, no_asan  # noqa: F401 (the fixture)
@@ -117,6 +117,40 @@ def test_it_needs_nothing_that_is_refused(world, journal, scratch):
         # It asks for more files than an ordinary user may have open, and goes on without.
         refused = [line for line in refused if "RLIMIT_NOFILE" not in line and "prlimit64 resumed" not in line]
         equal(refused, [], "\n".join(refused))
+
+
+# Says whether it can open a file of root's for writing.
+WRITER = """
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    static const int flags[] = { O_WRONLY, O_RDWR };
+
+    for (int i = 0; i < 2; i++)
+        fprintf(stderr, "%s ", open("/etc/passwd", flags[i]) != -1 ? "opened" : "refused");
+    fprintf(stderr, "by %d\\n", errno);
+    return 1;
+}
+"""
+
+
+@no_asan
+@pytest.mark.parametrize("refused, said", (
+    ((), "refused refused by "), (strace("landlock_restrict_self"), "refused refused by "),
+    ([*strace("seccomp"), "-e", "inject=landlock_restrict_self:error=ENOSYS"], "opened opened by ")),
+                         ids=("all walls", "seccomp alone", "no wall"))
+def test_a_journalctl_of_roots_opens_no_file_for_writing(world, scratch, refused, said):
+    """Root owns /etc/passwd, and needs no capability to write it."""
+    world.account("alice").authorize(world.bad)
+    write(scratch / "writer.c", WRITER)
+    with fake_journalctl("exit 1"):
+        JOURNALCTL.unlink()
+        subprocess.run(["cc", "-o", JOURNALCTL, scratch / "writer.c"], check=True)
+        done = audit(world, "journal", *refused)
+    contains(done.stderr, said)
 
 
 def test_messages_of_journalctl_come_without_controls(world):
