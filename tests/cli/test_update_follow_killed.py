@@ -57,8 +57,7 @@ def numbers_of_calls(place):
 def at_each_call(place, deltas, injected, judge):
     """Updates again and again, with a fault in another system call each time: how often."""
     def reset():
-        for path in place.state.iterdir():
-            path.unlink()
+        place.clear()
         place.put_by_hand(grown(1))
 
     mirror_of(place, deltas)

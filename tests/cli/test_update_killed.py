@@ -93,8 +93,7 @@ def at_each_call(place, injected, judge):
     source.with_name("source.sig").write_bytes(signer.sign(new))
 
     def reset():
-        for path in place.state.iterdir():
-            path.unlink()
+        place.clear()
         place.put(old)
         place.previous.write_bytes(older)
         place.previous.chmod(0o644)
@@ -141,8 +140,7 @@ def killed_while_placing(place, prepare, *words):
     """Kills an update at each call that renames or syncs. Yields the call after each kill."""
     for call in PLACING:
         for number in itertools.count(1):
-            for path in place.state.iterdir():
-                path.unlink()
+            place.clear()
             prepare()
             status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"],
                                       *words)

@@ -315,8 +315,7 @@ def test_killed_at_each_call_that_places_a_file_the_next_run_repairs_all(place, 
     old = records()
     kills = 0
     for number in itertools.count(1):
-        for path in place.state.iterdir():
-            path.unlink()
+        place.clear()
         place.publisher.serve(old, "2026-11-01T00:00:00Z")
         place.update()
         place.publisher.serve(records(1001, seed=1), "2026-11-02T00:00:00Z")
@@ -342,8 +341,7 @@ def test_killed_at_each_call_that_places_a_file_the_next_run_repairs_all(place, 
 @pytest.mark.parametrize("call", ("renameat", "renameat2", "fsync", "unlinkat"))
 def test_killed_in_a_rollback_the_names_agree_after_the_next_run(place, call):
     for number in itertools.count(1):
-        for path in place.state.iterdir():
-            path.unlink()
+        place.clear()
         place.publisher.serve(records(), "2026-11-01T00:00:00Z")
         place.update()
         new = serve_next(place, 1)

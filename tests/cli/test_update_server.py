@@ -211,8 +211,7 @@ def test_killed_while_a_part_is_restarted_no_two_files_are_joined(place):
         place.page.cut = None
         place.update()
         equal(place.target.read_bytes() == large(2), True, f"killed at {call} {number}")
-        for path in place.state.iterdir():
-            path.unlink()
+        place.clear()
 
 
 @pytest.mark.serves(body=large())

@@ -254,8 +254,7 @@ def test_a_signal_ends_an_update_with_that_signal(place):
 def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(place):
     for closed in range(8):
         for old in (None, a_filter(0), b"text"):
-            for path in place.state.iterdir():
-                path.unlink()
+            place.clear()
             if old is not None:
                 place.put(old)
             redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)

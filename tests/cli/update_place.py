@@ -63,6 +63,11 @@ class Place:
         self.write_settings()
         return ["update", "--settings", self.settings, "--filter", self.target, *words]
 
+    def clear(self):
+        """Empties the folder of the filter, in which another process may write."""
+        for path in self.state.iterdir():
+            path.unlink(missing_ok=True)
+
     def run(self, *words, status=None, **options):
         return run(*self.arguments(*words), status=status, **options)
 
