@@ -101,7 +101,7 @@ static bool
 set_date(struct request *q, const char *date)
 {
 	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
-	struct kv_allowed_key key;
+	struct kv_key_line key;
 	char line[KV_FINGERPRINT_BYTES + 64];
 	int n;
 
@@ -109,10 +109,10 @@ set_date(struct request *q, const char *date)
 	n = snprintf(line, sizeof(line), "AllowKey %s until=%s", q->fingerprint,
 	    date);
 	if (strlen(date) != 10 || date[strspn(date, "0123456789-")] != '\0' ||
-	    !config_line_allows(line, (size_t)n, &key))
+	    !config_line_names(line, (size_t)n, false, &key))
 		return cli_error("--until takes a date, YYYY-MM-DD, not %s",
 		    date);
-	if (key.until >= today)
+	if (key.day >= today)
 		return true;
 	return cli_error("--until %s: that day is past", date);
 }
@@ -181,9 +181,9 @@ build_line(struct request *q)
 static bool
 is_line_of_key(const struct request *q, const char *line, size_t len)
 {
-	struct kv_allowed_key key;
+	struct kv_key_line key;
 
-	return config_line_allows(line, len, &key) &&
+	return config_line_names(line, len, false, &key) &&
 	    memcmp(key.digest, q->digest, sizeof(key.digest)) == 0;
 }
 
@@ -293,7 +293,7 @@ static bool
 check_result(const struct request *q, const struct config_text *t)
 {
 	char why[KV_CONFIG_WHY_BYTES];
-	const struct kv_allowed_key *key;
+	const struct kv_key_line *key;
 	struct kv_config c;
 	bool ok;
 

@@ -26,8 +26,7 @@
 struct parser {
 	struct kv_config *c;
 	/* parse_owned hands these to c at the end. */
-	struct kv_allowed_key *allowed;
-	size_t n_allowed;
+	struct kv_key_lines allowed, denied;
 	const char *path;
 	unsigned long line;
 	char *why;
@@ -279,11 +278,14 @@ kv_config_read_date(const char *s, int64_t *daysp)
 	return true;
 }
 
+/* Adds an AllowKey or DenyKey line. date is what stands before its date. */
 static void
-add_allowed(struct parser *ps, char *word[], int n)
+add_key(struct parser *ps, char *word[], int n, const char *date,
+    int64_t without_date, struct kv_key_lines *lines)
 {
-	struct kv_allowed_key key = { .until = KV_CONFIG_NO_DATE };
-	struct kv_allowed_key *grown;
+	struct kv_key_line key = { .day = without_date };
+	struct kv_key_line *grown;
+	const size_t len = strlen(date);
 	int i = 2;
 
 	if (n < 2) {
@@ -299,27 +301,27 @@ add_allowed(struct parser *ps, char *word[], int n)
 		    word[1]);
 		return;
 	}
-	if (n > 2 && strncmp(word[2], "until=", 6) == 0) {
-		if (!kv_config_read_date(word[2] + 6, &key.until)) {
-			note_mistake(ps, "bad date \"%s\" (until=YYYY-MM-DD)",
-			    word[2] + 6);
+	if (n > 2 && strncmp(word[2], date, len) == 0) {
+		if (!kv_config_read_date(word[2] + len, &key.day)) {
+			note_mistake(ps, "bad date \"%s\" (%sYYYY-MM-DD)",
+			    word[2] + len, date);
 			return;
 		}
 		i = 3;
 	}
 	key.reason = join_words(word, n, i);
-	/* The array doubles when n_allowed reaches a power of two. */
-	if ((ps->n_allowed & (ps->n_allowed - 1)) == 0) {
-		size_t cap = ps->n_allowed == 0 ? 1 : ps->n_allowed * 2;
+	/* The array doubles when n reaches a power of two. */
+	if ((lines->n & (lines->n - 1)) == 0) {
+		size_t cap = lines->n == 0 ? 1 : lines->n * 2;
 
-		grown = reallocarray(ps->allowed, cap, sizeof(key));
+		grown = reallocarray(lines->v, cap, sizeof(key));
 		if (grown == NULL) {
 			note_mistake(ps, "out of memory");
 			return;
 		}
-		ps->allowed = grown;
+		lines->v = grown;
 	}
-	ps->allowed[ps->n_allowed++] = key;
+	lines->v[lines->n++] = key;
 }
 
 static void
@@ -353,7 +355,9 @@ parse_line(struct parser *ps, char *line)
 		add_path(ps, word, n, c->blocklist, &c->n_blocklists,
 		    KV_CONFIG_MAX_BLOCKLISTS);
 	} else if (strcasecmp(word[0], "AllowKey") == 0) {
-		add_allowed(ps, word, n);
+		add_key(ps, word, n, "until=", KV_CONFIG_NO_END, &ps->allowed);
+	} else if (strcasecmp(word[0], "DenyKey") == 0) {
+		add_key(ps, word, n, "since=", KV_CONFIG_NO_START, &ps->denied);
 	} else if (strcasecmp(word[0], "OnHit") == 0) {
 		value = (int)c->on_hit;
 		set_word(ps, word, n, deny_warn, &ps->seen_on_hit, &value);
@@ -435,7 +439,7 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 		line = stop + 1;
 	}
 	c->allowed = ps.allowed;
-	c->n_allowed = ps.n_allowed;
+	c->denied = ps.denied;
 	if (c->n_filters == 0 && c->n_blocklists == 0)
 		c->filter[c->n_filters++] = KV_CONFIG_FILTER_PATH;
 	if (!ps.seen_on_probable)
@@ -515,24 +519,39 @@ void
 kv_config_free(struct kv_config *c)
 {
 	free(c->text);
-	free(c->allowed);
+	free(c->allowed.v);
+	free(c->denied.v);
 	c->text = NULL;
-	c->allowed = NULL;
-	c->n_allowed = 0;
+	c->allowed = c->denied = (struct kv_key_lines){ .v = NULL };
 	c->n_filters = 0;
 	c->n_blocklists = 0;
 	c->n_patterns = 0;
 }
 
-const struct kv_allowed_key *
+const struct kv_key_line *
 kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now)
 {
-	for (size_t i = 0; i < c->n_allowed; i++) {
-		if (memcmp(c->allowed[i].digest, digest, KV_SHA256_BYTES) ==
-			0 &&
-		    now / SECONDS_A_DAY <= c->allowed[i].until)
-			return &c->allowed[i];
+	const struct kv_key_lines *lines = &c->allowed;
+
+	for (size_t i = 0; i < lines->n; i++) {
+		if (memcmp(lines->v[i].digest, digest, KV_SHA256_BYTES) == 0 &&
+		    now / SECONDS_A_DAY <= lines->v[i].day)
+			return &lines->v[i];
+	}
+	return NULL;
+}
+
+const struct kv_key_line *
+kv_config_find_denied(const struct kv_config *c,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now)
+{
+	const struct kv_key_lines *lines = &c->denied;
+
+	for (size_t i = 0; i < lines->n; i++) {
+		if (memcmp(lines->v[i].digest, digest, KV_SHA256_BYTES) == 0 &&
+		    now / SECONDS_A_DAY >= lines->v[i].day)
+			return &lines->v[i];
 	}
 	return NULL;
 }

@@ -36,13 +36,24 @@ enum kv_action {
 	KV_ACTION_ALLOW,
 };
 
-/* An AllowKey line: the key is let in, whatever the lists say. */
-struct kv_allowed_key {
+/* An AllowKey or DenyKey line. */
+struct kv_key_line {
 	uint8_t digest[KV_SHA256_BYTES];
-	int64_t until; /* the last day it counts, as days since 1970 in UTC */
+	/*
+	 * As days since 1970 in UTC: the last day that an AllowKey line counts,
+	 * or the first day that a DenyKey line does.
+	 */
+	int64_t day;
 	const char *reason; /* "" without one */
 };
-#define KV_CONFIG_NO_DATE INT64_MAX
+/* The day of a line without until=, and of one without since=. */
+#define KV_CONFIG_NO_END INT64_MAX
+#define KV_CONFIG_NO_START INT64_MIN
+
+struct kv_key_lines {
+	struct kv_key_line *v;
+	size_t n;
+};
 
 /* All strings live until kv_config_free. */
 struct kv_config {
@@ -51,8 +62,7 @@ struct kv_config {
 	size_t n_filters;
 	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n_blocklists;
-	struct kv_allowed_key *allowed;
-	size_t n_allowed;
+	struct kv_key_lines allowed, denied;
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n_patterns;
 	enum kv_action on_hit, on_probable, on_error, on_unsupported;
@@ -100,7 +110,11 @@ bool kv_config_read_date(const char *s, int64_t *daysp);
  * Returns the first AllowKey line that counts for digest at time now (seconds
  * since 1970), or NULL. It belongs to c.
  */
-const struct kv_allowed_key *kv_config_find_allowed(const struct kv_config *c,
+const struct kv_key_line *kv_config_find_allowed(const struct kv_config *c,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now);
+
+/* The same of DenyKey lines. */
+const struct kv_key_line *kv_config_find_denied(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now);
 
 /*

@@ -17,6 +17,12 @@ const struct kv_list kv_built_in = {
 	.sources = -1,
 };
 
+const struct kv_list kv_denied = {
+	.path = "keyveto.conf",
+	.blocklist = { .fd = -1 },
+	.sources = -1,
+};
+
 const char *
 kv_verdict_name(enum kv_verdict verdict)
 {
@@ -402,13 +408,51 @@ apply_allowed(const struct kv_judge *j,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
     struct kv_decision *d)
 {
-	const struct kv_allowed_key *allowed =
-	    kv_config_find_allowed(&j->config, digest, now);
+	const struct kv_key_line *allowed = kv_config_find_allowed(&j->config,
+	    digest, now);
 
 	if (allowed == NULL)
 		return d->verdict;
 	snprintf(d->reason, sizeof(d->reason), "%s", allowed->reason);
 	return KV_VERDICT_ALLOWED;
+}
+
+/*
+ * Notes a DenyKey line that counts for the key. Nothing is looked up for it, and
+ * no AllowKey line helps. False if there is none.
+ */
+static bool
+note_denied(const struct kv_judge *j,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
+    struct kv_decision *d)
+{
+	const struct kv_key_line *denied = kv_config_find_denied(&j->config,
+	    digest, now);
+
+	if (denied == NULL)
+		return false;
+	d->list = &kv_denied;
+	snprintf(d->source, sizeof(d->source), "DenyKey");
+	snprintf(d->reason, sizeof(d->reason), "%s", denied->reason);
+	return true;
+}
+
+/*
+ * Applies the DenyKey and AllowKey lines to a verdict, in this order. Sets the
+ * fingerprint of a key that is not clean.
+ */
+static void
+apply_lines(const struct kv_judge *j,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
+    struct kv_decision *d)
+{
+	if (note_denied(j, digest, now, d))
+		decide(j, d, KV_VERDICT_LISTED);
+	else if (d->verdict == KV_VERDICT_CLEAN)
+		return;
+	else
+		decide(j, d, apply_allowed(j, digest, now, d));
+	kv_fingerprint_format(digest, d->fingerprint);
 }
 
 static void
@@ -422,8 +466,9 @@ set_fingerprint(const struct kv_pubkey *key, struct kv_decision *d)
 
 /*
  * With a broken configuration no key has a verdict, and OnError decides. But a
- * key that needs no secret is refused, unless a line without a mistake lets it
- * in: OnHit or AllowKey. They let in no key that OnError refuses.
+ * DenyKey line without a mistake refuses its key, and a key that needs no secret
+ * is refused, unless a line without a mistake lets it in: OnHit or AllowKey.
+ * They let in no key that OnError refuses.
  */
 static void
 judge_when_broken(const struct kv_judge *j, const struct kv_pubkey *key,
@@ -434,6 +479,7 @@ judge_when_broken(const struct kv_judge *j, const struct kv_pubkey *key,
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, d->fingerprint);
 	if (j->config.on_hit == KV_ACTION_DENY &&
+	    !note_denied(j, digest, now, d) &&
 	    kv_config_find_allowed(&j->config, digest, now) == NULL)
 		lookup_built_in(key, d);
 	if (d->list != NULL)
@@ -456,14 +502,13 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 		return;
 	}
 	decide(j, d, lookup_key(j, key, d));
-	if (d->verdict == KV_VERDICT_CLEAN)
+	if (d->verdict == KV_VERDICT_CLEAN && j->config.denied.n == 0)
 		return;
 	if (j->digest != NULL)
 		j->digest(key, digest);
 	else
 		kv_fingerprint_digest(key, digest);
-	kv_fingerprint_format(digest, d->fingerprint);
-	decide(j, d, apply_allowed(j, digest, now, d));
+	apply_lines(j, digest, now, d);
 }
 
 void
@@ -511,13 +556,17 @@ judge_unknown(const struct kv_judge *j, struct kv_span type,
 	*d = (struct kv_decision){ 0 };
 	copy_type(d, type);
 	kv_fingerprint_digest_blob(blob.p, blob.len, digest);
-	kv_fingerprint_format(digest, d->fingerprint);
 	if (j->broken[0] != '\0') {
-		decide_error(j, d, j->broken);
+		kv_fingerprint_format(digest, d->fingerprint);
+		if (j->config.on_hit == KV_ACTION_DENY &&
+		    note_denied(j, digest, now, d))
+			decide(j, d, KV_VERDICT_LISTED);
+		else
+			decide_error(j, d, j->broken);
 		return;
 	}
 	decide(j, d, KV_VERDICT_UNSUPPORTED);
-	decide(j, d, apply_allowed(j, digest, now, d));
+	apply_lines(j, digest, now, d);
 }
 
 static int

@@ -61,6 +61,12 @@ struct kv_list {
  */
 extern const struct kv_list kv_built_in;
 
+/*
+ * The keys of DenyKey lines, as a list: its path in decisions is
+ * "keyveto.conf". It is in no judge's lists.
+ */
+extern const struct kv_list kv_denied;
+
 /* The paths of filters and lists, at most KV_CONFIG_MAX_FILTERS and so on. */
 struct kv_paths {
 	const char *const *filter;
@@ -98,14 +104,15 @@ struct kv_decision {
 	/*
 	 * The same of the lists. A hit of a list is certain; a key that only
 	 * filters list is listed probably, and OnProbable holds for it.
-	 * list is kv_built_in, before all others, for a key that needs no
-	 * secret. It has no bit in list_hits.
+	 * list is kv_denied, before all others, for a key that a DenyKey line
+	 * names, and kv_built_in for a key that needs no secret. They have no
+	 * bit in list_hits.
 	 */
 	const struct kv_list *list;
 	uint64_t list_hits;
 	uint8_t source_id[KV_CONFIG_MAX_BLOCKLISTS]; /* in each such list */
 	char source[KV_SOURCE_NAME_BYTES]; /* in list; "" without one */
-	/* For an error why there is no verdict; for AllowKey its reason. */
+	/* Why there is no verdict; for AllowKey and DenyKey their reason. */
 	char reason[KV_REASON_BYTES];
 };
 
@@ -136,7 +143,8 @@ void kv_judge_close(struct kv_judge *j);
  * Judges one plain key at time now (seconds since 1970). A clean key gets no
  * fingerprint, because it takes time. A key that needs no secret is listed even
  * if no filter and no list can be read; and if the configuration is broken, as
- * long as OnHit is KV_ACTION_DENY and no AllowKey line names it.
+ * long as OnHit is KV_ACTION_DENY and no AllowKey line names it. So is a key that
+ * a DenyKey line names, whatever AllowKey says.
  */
 void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d);
@@ -144,7 +152,7 @@ void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 /*
  * Judges a key of which only the SPKI is known: a type without an SSH form. hash
  * is what exact lists have of it, or NULL for a type that they do not have:
- * without a filter such a key is KV_VERDICT_UNSUPPORTED. There is no fingerprint, and AllowKey does not apply.
+ * without a filter such a key is KV_VERDICT_UNSUPPORTED. There is no fingerprint, and AllowKey and DenyKey do not apply.
  */
 void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
     const struct kv_blocklist_hash *hash, struct kv_decision *d);

@@ -11,7 +11,7 @@
  * shrink lib/kv_config.h: KV_CONFIG_WHY_BYTES 1024 -> KV_CONFIG_WHY_BYTES 8
  * shrink lib/kv_words.h: KV_WORDS_MAX 512 -> KV_WORDS_MAX 4
  * shrink lib/kv_config.c: cap += 4096 -> cap += 4
- * proof  keyword --replace kv_words_split:any_words --replace note_mistake:any_mistake --replace set_word:any_set --replace add_path:any_add --replace set_patterns:any_patterns --replace add_allowed:any_allowed --replace set_message:any_message --unwind NAME+3: a line of up to 4 words, the first of up to NAME characters: what it is handed to
+ * proof  keyword --replace kv_words_split:any_words --replace note_mistake:any_mistake --replace set_word:any_set --replace add_path:any_add --replace set_patterns:any_patterns --replace add_key:any_key_line --replace set_message:any_message --unwind NAME+3: a line of up to 4 words, the first of up to NAME characters: what it is handed to
  * proof  action --replace note_mistake:any_mistake --unwind NAME+2: a word of up to NAME characters, for OnHit, OnProbable, OnError and OnUnsupported
  * proof  modes [quick] --unwind NAME+2: a word of up to NAME characters
  * proof  path [quick] --replace note_mistake:any_mistake --unwind 5: a line of 1 to 4 words, KV_CONFIG_MAX_FILTERS paths or fewer before it
@@ -28,6 +28,7 @@
  * proof  next_year --unwind 14: every last day of a year up to 9998, and the day after it
  * proof  mistake [quick] --unwind 9: two mistakes, messages of any length
  * proof  find_allowed [quick] --z3 --unwind 34: LINES AllowKey lines, every key and time
+ * proof  find_denied [quick] --z3 --unwind 34: LINES DenyKey lines, every key and time
  * proof  message [quick] --unwind 12: messages of up to TEXT characters, any room
  */
 #define NAME 28
@@ -108,13 +109,14 @@ any_mistake(struct parser *p, const char *format, ...)
 	p->failed = true;
 }
 
-static enum { NOTHING, SET, ADD, PATTERNS, ALLOWED, MESSAGE } handed;
+static enum { NOTHING, SET, ADD, PATTERNS, KEY_LINE, MESSAGE } handed;
 static bool *handed_seen;
 static const struct word_value *handed_table;
 static const char **handed_path;
 static size_t handed_max;
 static int set_to;
 static const size_t *handed_n;
+static const struct kv_key_lines *handed_lines;
 
 int
 any_words(char *line, char *out[static KV_WORDS_MAX], const char **whyp)
@@ -161,9 +163,16 @@ any_patterns(struct parser *p, char *w[], int n)
 }
 
 void
-any_allowed(struct parser *p, char *w[], int n)
+any_key_line(struct parser *p, char *w[], int n, const char *date,
+    int64_t without_date, struct kv_key_lines *lines)
 {
-	hand(ALLOWED, p, w, n);
+	const bool allows = lines == &ps.allowed;
+
+	hand(KEY_LINE, p, w, n);
+	handed_lines = lines;
+	PROVE(is_word(date, allows ? "until=" : "since="), "its date");
+	PROVE(without_date == (allows ? INT64_MAX : INT64_MIN),
+	    "every day without one");
 }
 
 void
@@ -245,7 +254,11 @@ keyword(void)
 	}
 	PROVE(handed != PATTERNS || is_word(first, "authorizedkeysfile"),
 	    "only AuthorizedKeysFile");
-	PROVE(handed != ALLOWED || is_word(first, "allowkey"), "only AllowKey");
+	PROVE(handed != KEY_LINE ||
+		(handed_lines == &ps.allowed ? is_word(first, "allowkey") :
+					       handed_lines == &ps.denied &&
+			    is_word(first, "denykey")),
+	    "only AllowKey and DenyKey");
 	PROVE(handed != MESSAGE || is_word(first, "message"), "only Message");
 	/* The other way round, for what keeps a login closed. */
 	PROVE(n_words < 1 || !is_word(first, "onhit") || c.on_hit != 201,
@@ -259,6 +272,8 @@ keyword(void)
 	    "Filter is read");
 	PROVE(n_words < 1 || !is_word(first, "blocklist") || handed == ADD,
 	    "Blocklist is read");
+	PROVE(n_words < 1 || !is_word(first, "denykey") || handed == KEY_LINE,
+	    "DenyKey is read");
 }
 
 /* One of the two tables. */
@@ -437,7 +452,8 @@ join(void)
 	PROVE(from >= n_words || joined == line + start[from], "in place");
 }
 
-static struct kv_allowed_key keys[KEYS + 1], any_key;
+static struct kv_key_line keys[KEYS + 1], any_key;
+static struct kv_key_lines lines;
 static bool good_fingerprint, good_date, no_memory;
 static int64_t a_date;
 static int joined_from;
@@ -477,10 +493,10 @@ any_join(char *w[], int n, int i)
 void *
 reallocarray(void *old, size_t n, size_t size)
 {
-	PROVE(old == (ps.n_allowed == 0 ? NULL : keys), "the array");
+	PROVE(old == (lines.n == 0 ? NULL : keys), "the array");
 	PROVE(size == sizeof(any_key), "of keys");
-	PROVE(n > ps.n_allowed && (n & (n - 1)) == 0 &&
-		(ps.n_allowed & (ps.n_allowed - 1)) == 0,
+	PROVE(n > lines.n && (n & (n - 1)) == 0 &&
+		(lines.n & (lines.n - 1)) == 0,
 	    "where it is full, to the next power of two");
 	return no_memory ? NULL : keys;
 }
@@ -492,7 +508,7 @@ allow(void)
 	bool good, dated;
 	size_t had = any_size_up_to(KEYS), i = any_size_up_to(KEYS);
 	size_t at = any_size_up_to(KV_SHA256_BYTES - 1);
-	struct kv_allowed_key old;
+	struct kv_key_line old;
 
 	any_parser();
 	second[0] = nondet_char();
@@ -501,7 +517,7 @@ allow(void)
 		until[k] = nondet_char();
 	n_words = 1 + (int)any_size_up_to(KV_WORDS_MAX - 1);
 	for (size_t k = 0; k <= KEYS; k++)
-		keys[k].until = nondet_i64();
+		keys[k].day = nondet_i64();
 	old = keys[i];
 	for (size_t k = 0; k < KV_SHA256_BYTES; k++)
 		any_key.digest[k] = nondet_byte();
@@ -509,24 +525,23 @@ allow(void)
 	good_date = nondet_bool();
 	no_memory = nondet_bool();
 	a_date = nondet_i64();
-	ps.n_allowed = had;
-	ps.allowed = had == 0 ? NULL : keys;
-	add_allowed(&ps, word, n_words);
+	lines.n = had;
+	lines.v = had == 0 ? NULL : keys;
+	add_key(&ps, word, n_words, "until=", INT64_MAX, &lines);
 	dated = n_words > 2 && until[0] == 'u' && until[1] == 'n' &&
 	    until[2] == 't' && until[3] == 'i' && until[4] == 'l' &&
 	    until[5] == '=';
 	good = n_words > 1 && good_fingerprint && (!dated || good_date) &&
 	    (!no_memory || had == 3);
 	PROVE(ps.failed == !good, "all else is a mistake");
-	PROVE(ps.n_allowed == had + good, "a mistake adds nothing");
-	PROVE((good && i == had) || keys[i].until == old.until,
-	    "all others stay");
+	PROVE(lines.n == had + good, "a mistake adds nothing");
+	PROVE((good && i == had) || keys[i].day == old.day, "all others stay");
 	if (!good)
 		return;
-	PROVE(ps.allowed[had].digest[at] == any_key.digest[at], "its key");
-	PROVE(ps.allowed[had].until == (dated ? a_date : INT64_MAX),
+	PROVE(lines.v[had].digest[at] == any_key.digest[at], "its key");
+	PROVE(lines.v[had].day == (dated ? a_date : INT64_MAX),
 	    "until its day");
-	PROVE(ps.allowed[had].reason == joined_text && joined_from == 2 + dated,
+	PROVE(lines.v[had].reason == joined_text && joined_from == 2 + dated,
 	    "its reason");
 }
 
@@ -611,7 +626,8 @@ static bool whole, freed;
 static void
 prove_defaults(void)
 {
-	PROVE(c.text == NULL && c.n_allowed == 0, "nothing of the file");
+	PROVE(c.text == NULL && c.allowed.n == 0 && c.denied.n == 0,
+	    "nothing of the file");
 	PROVE(c.on_hit == KV_ACTION_DENY && c.on_error == KV_ACTION_DENY &&
 		c.on_probable == KV_ACTION_DENY,
 	    "what is closed stays closed");
@@ -865,38 +881,59 @@ mistake(void)
 	PROVE(ps.failed && why[0] == '!' && said == 0, "the first one stays");
 }
 
-void
-find_allowed(void)
+static struct kv_key_line some_lines[LINES];
+
+/* Whether an AllowKey line, or a DenyKey line, counts at time now. */
+static bool
+counts_today(const struct kv_key_line *line, int64_t now, bool allows)
 {
-	static struct kv_allowed_key lines[LINES];
+	return allows ? now / 86400 <= line->day : now / 86400 >= line->day;
+}
+
+static void
+find(bool allows)
+{
 	uint8_t digest[KV_SHA256_BYTES];
 	int64_t now = nondet_i64();
-	const struct kv_allowed_key *found;
+	const struct kv_key_line *found;
+	struct kv_key_lines all = { some_lines, any_size_up_to(LINES) };
 	bool counts;
 	size_t i = any_size_up_to(LINES - 1);
 	size_t at = any_size_up_to(KV_SHA256_BYTES - 1);
 
 	for (size_t n = 0; n < LINES; n++) {
-		lines[n].until = nondet_i64();
+		some_lines[n].day = nondet_i64();
 		for (size_t i = 0; i < KV_SHA256_BYTES; i++)
-			lines[n].digest[i] = nondet_byte();
+			some_lines[n].digest[i] = nondet_byte();
 	}
 	for (size_t i = 0; i < KV_SHA256_BYTES; i++)
 		digest[i] = nondet_byte();
-	c.allowed = lines;
-	c.n_allowed = any_size_up_to(LINES);
-	found = kv_config_find_allowed(&c, digest, now);
-	counts = i < c.n_allowed && now / 86400 <= lines[i].until &&
-	    memcmp(lines[i].digest, digest, KV_SHA256_BYTES) == 0;
+	*(allows ? &c.allowed : &c.denied) = all;
+	found = allows ? kv_config_find_allowed(&c, digest, now) :
+			 kv_config_find_denied(&c, digest, now);
+	counts = i < all.n && counts_today(&some_lines[i], now, allows) &&
+	    memcmp(some_lines[i].digest, digest, KV_SHA256_BYTES) == 0;
 	if (found == NULL) {
 		PROVE(!counts, "passes over no line that counts");
 		return;
 	}
-	PROVE(found == &lines[0] || found == &lines[1], "a line");
-	PROVE(found < lines + c.n_allowed, "that is there");
+	PROVE(found == &some_lines[0] || found == &some_lines[1], "a line");
+	PROVE(found < some_lines + all.n, "that is there");
 	PROVE(found->digest[at] == digest[at], "of this key");
-	PROVE(now / 86400 <= found->until, "that counts today");
-	PROVE(!counts || found <= &lines[i], "the first one");
+	PROVE(counts_today(found, now, allows), "that counts today");
+	PROVE(!counts || found <= &some_lines[i], "the first one");
+}
+
+void
+find_allowed(void)
+{
+	find(true);
+}
+
+void
+find_denied(void)
+{
+	find(false);
 }
 
 void

@@ -13,7 +13,7 @@
  * shrink lib/kv_verdict.h: KV_REASON_BYTES 1024 -> KV_REASON_BYTES 8
  * shrink lib/kv_trusted.h: KV_TRUSTED_WHY_BYTES 512 -> KV_TRUSTED_WHY_BYTES 8
  * shrink lib/kv_spki.h: KV_SPKI_MAX_BYTES (4 * KV_MPINT_MAX_WIRE_BYTES + 64) -> KV_SPKI_MAX_BYTES 8
- * proof  law --unwind 5: FILTERS filters, LISTS lists and ALLOWED AllowKey lines or fewer, keys and certificates of every type
+ * proof  law --unwind 5: FILTERS filters, LISTS lists and ALLOWED AllowKey and DenyKey lines or fewer, keys and certificates of every type
  * proof  takes_only --unwind 5: the same; a key that no list knows is let in
  * proof  open_judge --unwind 5: any answer to any open
  */
@@ -37,14 +37,15 @@
 /* What the answers about one part of the offered key were. */
 struct noted {
 	bool filter_hit, list_hit, filter_failed, list_failed;
-	bool allowed;	      /* by an AllowKey line that counts today */
+	bool allowed, denied; /* by a line that counts today */
+	bool sought;	      /* among the DenyKey lines */
 	bool asked, built_in; /* whether it needs no secret, and that it does */
 };
 
 static struct kv_judge j;
 static struct kv_decision d;
 static struct kv_sshkey key;
-static struct kv_allowed_key allowed[ALLOWED];
+static struct kv_key_line allowed[ALLOWED], denied[ALLOWED];
 /* Of the key, of the CA, and of a blob of an unknown type. */
 static struct noted noted[3], *current = &noted[2];
 static enum kv_err decoded, parsed;
@@ -224,16 +225,30 @@ kv_fingerprint_format(const uint8_t digest[static KV_SHA256_BYTES],
 }
 
 /* Which line counts is shown by kv_config:find_allowed. */
-const struct kv_allowed_key *
+const struct kv_key_line *
 kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t today)
 {
 	PROVE(c == &j.config && today == now, "this configuration, this time");
 	PROVE(digest[0] == current - noted, "the digest of this part");
-	if (c->n_allowed == 0 || nondet_bool())
+	if (c->allowed.n == 0 || nondet_bool())
 		return NULL;
 	current->allowed = true;
-	return &c->allowed[any_size_up_to(c->n_allowed - 1)];
+	return &c->allowed.v[any_size_up_to(c->allowed.n - 1)];
+}
+
+/* Its key is in a list that can always be read. */
+const struct kv_key_line *
+kv_config_find_denied(const struct kv_config *c,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t today)
+{
+	PROVE(c == &j.config && today == now, "this configuration, this time");
+	PROVE(digest[0] == current - noted, "the digest of this part");
+	current->sought = true;
+	if (c->denied.n == 0 || nondet_bool())
+		return NULL;
+	current->denied = current->list_hit = true;
+	return &c->denied.v[any_size_up_to(c->denied.n - 1)];
 }
 
 const char *
@@ -289,10 +304,12 @@ any_config(struct kv_config *c)
 		c->filter[i] = "/f";
 	for (size_t i = 0; i < LISTS; i++)
 		c->blocklist[i] = "/l";
-	c->allowed = allowed;
-	c->n_allowed = any_size_up_to(ALLOWED);
-	for (size_t i = 0; i < ALLOWED; i++)
+	c->allowed = (struct kv_key_lines){ allowed, any_size_up_to(ALLOWED) };
+	c->denied = (struct kv_key_lines){ denied, any_size_up_to(ALLOWED) };
+	for (size_t i = 0; i < ALLOWED; i++) {
 		allowed[i].reason = nondet_bool() ? "" : "reason";
+		denied[i].reason = nondet_bool() ? "" : "reason";
+	}
 }
 
 void
@@ -363,7 +380,8 @@ is_whole(void)
 
 /*
  * The law, for one part of the offered key. It may be let in only if
- *  - a list has it: by OnHit, or an AllowKey line;
+ *  - a DenyKey line names it: by OnHit;
+ *  - else, a list has it: by OnHit, or an AllowKey line;
  *  - else, a filter has it: by OnProbable (and, if a list did not answer, which
  *    might have it: by OnHit or OnError), or an AllowKey line;
  *  - else, a lookup failed: by OnError, or an AllowKey line.
@@ -373,7 +391,7 @@ may_pass(const struct noted *n)
 {
 	const struct kv_config *c = &j.config;
 
-	if (n->allowed)
+	if (n->allowed && !n->denied)
 		return true;
 	if (n->list_hit)
 		return c->on_hit != KV_ACTION_DENY;
@@ -402,8 +420,8 @@ is_listed(const struct noted *n)
 static bool
 is_warned(const struct noted *n, const struct kv_pubkey *k)
 {
-	return k->type != KV_KEY_NONE && !n->allowed && is_listed(n) &&
-	    j.config.on_hit != KV_ACTION_DENY;
+	return k->type != KV_KEY_NONE && (!n->allowed || n->denied) &&
+	    is_listed(n) && j.config.on_hit != KV_ACTION_DENY;
 }
 
 static bool
@@ -435,8 +453,8 @@ law(void)
 		if (decoded != KV_OK || blob_len == 0)
 			return;
 		for (size_t i = 0; i < 2; i++) {
-			PROVE(!noted[i].built_in,
-			    "and no key that needs no secret");
+			PROVE(!noted[i].built_in && !noted[i].denied,
+			    "and no key that needs no secret, or is denied");
 			PROVE(!(i == 0 ? has_key : has_ca) || noted[i].asked ||
 				noted[i].allowed ||
 				j.config.on_hit != KV_ACTION_DENY,
@@ -451,8 +469,17 @@ law(void)
 	if (decoded != KV_OK || blob_len == 0)
 		return;
 	PROVE(is_known || noted[2].allowed || any_warned() ||
-		j.config.on_unsupported != KV_ACTION_DENY,
+		j.config.on_unsupported != KV_ACTION_DENY ||
+		(noted[2].denied && j.config.on_hit != KV_ACTION_DENY),
 	    "only OnUnsupported lets in an unknown type");
+	PROVE(!noted[2].denied || j.config.on_hit != KV_ACTION_DENY,
+	    "and no DenyKey line names it");
+	PROVE(j.config.denied.n == 0 || is_known || noted[2].sought,
+	    "is an unknown type denied?");
+	for (size_t i = 0; i < 2; i++)
+		PROVE(j.config.denied.n == 0 || noted[i].sought ||
+			!(i == 0 ? has_key : has_ca),
+		    "is the part denied?");
 	PROVE(!has_key || noted[0].asked, "does the key need a secret?");
 	PROVE(!has_ca || noted[1].asked, "does the CA need one?");
 	PROVE(!has_key || may_pass(&noted[0]) || any_warned(),

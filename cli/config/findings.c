@@ -146,11 +146,13 @@ count_idle_keyword(struct config_findings *f, const struct config_subject *s,
 }
 
 bool
-config_line_allows(const char *line, size_t len, struct kv_allowed_key *key)
+config_line_names(const char *line, size_t len, bool denies,
+    struct kv_key_line *key)
 {
 	char why[KV_CONFIG_WHY_BYTES];
+	const struct kv_key_lines *lines;
 	struct kv_config c;
-	bool allows;
+	bool names;
 
 	while (len > 0 && (*line == ' ' || *line == '\t')) {
 		line++;
@@ -158,14 +160,43 @@ config_line_allows(const char *line, size_t len, struct kv_allowed_key *key)
 	}
 	if (len == 0 || *line == '#')
 		return false;
-	allows = kv_config_parse(line, len, "", &c, why) == KV_OK &&
-	    c.n_allowed == 1;
-	if (allows) {
-		*key = c.allowed[0];
+	lines = denies ? &c.denied : &c.allowed;
+	names = kv_config_parse(line, len, "", &c, why) == KV_OK &&
+	    lines->n == 1;
+	if (names) {
+		*key = lines->v[0];
 		key->reason = "";
 	}
 	kv_config_free(&c);
-	return allows;
+	return names;
+}
+
+/* Prints a notice if a line that names a key has no effect. */
+static void
+count_idle_key_line(struct config_findings *f, const struct config_subject *s,
+    const char *line, size_t len, unsigned long number)
+{
+	const int64_t now = (int64_t)time(NULL), today = now / DAY_SECONDS;
+	struct kv_key_line key;
+
+	if (config_line_names(line, len, true, &key)) {
+		if (key.day > today)
+			count_finding(&f->notices, s,
+			    "%s:%lu: the date of this DenyKey line has not "
+			    "come, and it has no effect until then",
+			    s->name, number);
+	} else if (!config_line_names(line, len, false, &key))
+		return;
+	else if (key.day < today)
+		count_finding(&f->notices, s,
+		    "%s:%lu: this AllowKey line is past its date, and has no "
+		    "effect",
+		    s->name, number);
+	else if (kv_config_find_denied(&f->config, key.digest, now) != NULL)
+		count_finding(&f->notices, s,
+		    "%s:%lu: this AllowKey line has no effect: a DenyKey line "
+		    "names the same key, and DenyKey wins",
+		    s->name, number);
 }
 
 /*
@@ -176,11 +207,9 @@ static void
 count_idle_lines(struct config_findings *f, const struct config_subject *s,
     char *text)
 {
-	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
 	char *line = text, *end = text + s->len, *word[KV_WORDS_MAX];
 	struct firsts first = { 0 };
 	unsigned long number = 0;
-	struct kv_allowed_key key;
 	const char *why;
 
 	while (line < end) {
@@ -189,11 +218,7 @@ count_idle_lines(struct config_findings *f, const struct config_subject *s,
 		int n;
 
 		number++;
-		if (config_line_allows(line, len, &key) && key.until < today)
-			count_finding(&f->notices, s,
-			    "%s:%lu: this AllowKey line is past its date, and "
-			    "has no effect",
-			    s->name, number);
+		count_idle_key_line(f, s, line, len, number);
 		line[len] = '\0';
 		if ((n = kv_words_split(line, word, &why)) > 0)
 			count_idle_keyword(f, s, &first, word, n, number);
@@ -358,7 +383,7 @@ config_findings_print(const struct config_findings *f, const char *name)
 {
 	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
 	const struct kv_config *c = &f->config;
-	size_t past = 0, endless = 0;
+	size_t past = 0, endless = 0, future = 0;
 
 	cli_printf(stdout, "%s", name);
 	if (config_findings_no_verdict(f))
@@ -406,13 +431,19 @@ config_findings_print(const struct config_findings *f, const char *name)
 		    i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);
 	if (c->n_patterns == 0)
 		printf("  %-20s none\n", "AuthorizedKeysFile");
-	for (size_t i = 0; i < c->n_allowed; i++) {
-		past += c->allowed[i].until < today;
-		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
+	for (size_t i = 0; i < c->allowed.n; i++) {
+		past += c->allowed.v[i].day < today;
+		endless += c->allowed.v[i].day == KV_CONFIG_NO_END;
 	}
+	for (size_t i = 0; i < c->denied.n; i++)
+		future += c->denied.v[i].day > today;
 	printf("  %-20s %zu line%s, %zu without an end, %zu expired\n",
-	    "AllowKey", c->n_allowed, cli_plural(c->n_allowed, "", "s"),
+	    "AllowKey", c->allowed.n, cli_plural(c->allowed.n, "", "s"),
 	    endless, past);
+	if (c->denied.n > 0)
+		printf("  %-20s %zu line%s, %zu whose date has not come\n",
+		    "DenyKey", c->denied.n, cli_plural(c->denied.n, "", "s"),
+		    future);
 }
 
 /* --- who reads the file ------------------------------------------------- */

@@ -69,10 +69,11 @@ bool config_findings_no_verdict(const struct config_findings *f);
 void config_findings_print(const struct config_findings *f, const char *name);
 
 /*
- * Whether line, without its line end, is an AllowKey line without a mistake.
- * Then *key is set, but for its reason, which is "".
+ * Whether line, without its line end, is an AllowKey line, or with denies a
+ * DenyKey line, without a mistake. Then *key is set, but for its reason, which
+ * is "".
  */
-bool config_line_allows(const char *line, size_t len,
-    struct kv_allowed_key *key);
+bool config_line_names(const char *line, size_t len, bool denies,
+    struct kv_key_line *key);
 
 #endif

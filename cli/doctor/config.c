@@ -99,22 +99,22 @@ void
 doctor_exceptions(struct doctor *d)
 {
 	const struct kv_config *c = &d->judge.config;
-	const char *lines = cli_plural(c->n_allowed, "line", "lines");
+	const char *lines = cli_plural(c->allowed.n, "line", "lines");
 	size_t past = 0, endless = 0;
 
-	for (size_t i = 0; i < c->n_allowed; i++) {
-		past += c->allowed[i].until < d->now / DOCTOR_DAY_SECONDS;
-		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
+	for (size_t i = 0; i < c->allowed.n; i++) {
+		past += c->allowed.v[i].day < d->now / DOCTOR_DAY_SECONDS;
+		endless += c->allowed.v[i].day == KV_CONFIG_NO_END;
 	}
 	if (past > 0)
 		doctor_add(d, DOCTOR_WARNING,
 		    "keyveto allow --remove takes such a "
 		    "line out, keyveto allow gives it a new date",
-		    "%zu of %zu AllowKey %s %s", past, c->n_allowed, lines,
+		    "%zu of %zu AllowKey %s %s", past, c->allowed.n, lines,
 		    cli_plural(past, "is past its date and no longer counts",
 			"are past their date and no longer count"));
 	else
 		doctor_add(d, DOCTOR_OK, NULL,
-		    "%zu AllowKey %s, %zu without an end date", c->n_allowed,
+		    "%zu AllowKey %s, %zu without an end date", c->allowed.n,
 		    lines, endless);
 }

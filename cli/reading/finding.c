@@ -48,6 +48,7 @@ finding_describe(struct finding *f, const struct kv_judge *judge,
 		.owner = key->owner,
 		.filters = d->hits,
 		.lists = d->list_hits,
+		.denied = d->list == &kv_denied,
 		.built_in = d->list == &kv_built_in,
 		.reason = span_of(d->reason),
 	};
@@ -91,6 +92,13 @@ print_owner(FILE *out, const struct owner *owner)
 	putc(')', out);
 }
 
+/* The list of the key that is no file; NULL if there is none. */
+static const struct kv_list *
+list_without_file(const struct finding *f)
+{
+	return f->denied ? &kv_denied : f->built_in ? &kv_built_in : NULL;
+}
+
 static void
 print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
 {
@@ -98,8 +106,9 @@ print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
 		if ((f->filters >> i & 1) != 0)
 			cli_printf(out, " [%s]", judge->filter[i].path);
 	}
-	if (f->built_in)
-		cli_printf(out, " [%s %s]", kv_built_in.path, f->source);
+	if (list_without_file(f) != NULL)
+		cli_printf(out, " [%s %s]", list_without_file(f)->path,
+		    f->source);
 	for (size_t i = 0; i < judge->n_lists; i++) {
 		if ((f->lists >> i & 1) != 0)
 			cli_printf(out, " [%s %s]", judge->list[i].path,
@@ -153,8 +162,9 @@ static void
 add_lists(const struct kv_judge *judge, const struct finding *f, json_t *lists,
     json_t *sources)
 {
-	if (f->built_in) {
-		json_array_append_new(lists, json_string(kv_built_in.path));
+	if (list_without_file(f) != NULL) {
+		json_array_append_new(lists,
+		    json_string(list_without_file(f)->path));
 		json_array_append_new(sources, json_text(f->source));
 	}
 	for (size_t i = 0; i < judge->n_lists; i++) {
@@ -256,6 +266,7 @@ finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
 	add_span(o, f->owner.dn);
 	record_add_number(o, f->filters);
 	record_add_number(o, f->lists);
+	record_add_number(o, f->denied);
 	record_add_number(o, f->built_in);
 	record_add_text(o, f->source);
 	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++)
@@ -327,6 +338,7 @@ get_lists(struct kv_bytes *b, size_t n_filters, size_t n_lists,
 {
 	if (!record_get_limited(b, lowest_bits(n_filters), &f->filters) ||
 	    !record_get_limited(b, lowest_bits(n_lists), &f->lists) ||
+	    !record_get_flag(b, &f->denied) ||
 	    !record_get_flag(b, &f->built_in) ||
 	    !get_name(b, f->source, sizeof(f->source)))
 		return false;

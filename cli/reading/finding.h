@@ -29,7 +29,8 @@ struct finding {
 	struct owner owner;
 	uint64_t filters; /* bit i: the judge's filter i lists it */
 	uint64_t lists;	  /* the same of its exact lists */
-	bool built_in;	  /* it is in kv_built_in */
+	bool denied;	  /* it is in kv_denied; then source is there */
+	bool built_in;	  /* it is in kv_built_in; then source is there */
 	char source[KV_SOURCE_NAME_BYTES]; /* in the first list */
 	/* In each list whose bit is set. */
 	char sources[KV_CONFIG_MAX_BLOCKLISTS][KV_SOURCE_NAME_BYTES];

@@ -166,7 +166,7 @@ decide_weak(const struct report *r, const struct input_key *key,
     enum weak_class class, const char *reason, struct kv_decision *d)
 {
 	const struct kv_config *config = &r->judge->config;
-	const struct kv_allowed_key *allowed;
+	const struct kv_key_line *allowed;
 	uint8_t digest[KV_SHA256_BYTES];
 
 	kv_fingerprint_digest(&key->key, digest);

@@ -41,7 +41,9 @@ quick_open(struct quick *q, struct kv_judge *j)
 	q->judge = j;
 	q->n_maps = q->n_lists = 0;
 	q->list = NULL;
-	if (j->broken[0] != '\0' || j->n_filters + j->n_lists == 0)
+	/* A DenyKey line names a fingerprint, which this computes of no key. */
+	if (j->broken[0] != '\0' || j->n_filters + j->n_lists == 0 ||
+	    j->config.denied.n > 0)
 		return false;
 	j->digest = quick_digest;
 	if (open_maps(q, j) && open_lists(q, j))

@@ -21,8 +21,8 @@ struct quick {
 };
 
 /*
- * False without a message if the judge has neither filters nor lists or is
- * broken, or if a filter cannot be mapped: use kv_judge_pubkey then. After
+ * False without a message if the judge has neither filters nor lists, has
+ * DenyKey lines or is broken, or if a filter cannot be mapped: use kv_judge_pubkey then. After
  * true, call quick_close. Until then, the judge must stay open, and looks up in
  * the maps, too.
  */

@@ -337,6 +337,15 @@ explain_built_in(const struct input_key *key, const struct kv_decision *d)
 	     "came in with it: keyveto audit --logins.");
 }
 
+static void
+explain_denied(const struct kv_decision *d)
+{
+	puts("A DenyKey line of keyveto.conf names it. keyveto deny --remove "
+	     "takes that line out.");
+	if (d->reason[0] != '\0')
+		print_line("reason", d->reason);
+}
+
 /* Says why anybody computes the private half. Logins do not test for it. */
 static void
 explain_weak(const struct input_key *key, enum weak_class class)
@@ -359,7 +368,9 @@ explain_listed(struct asking *a, const struct input_key *key,
 {
 	const struct kv_judge *j = a->judge;
 
-	if (d->list == &kv_built_in)
+	if (d->list == &kv_denied)
+		explain_denied(d);
+	else if (d->list == &kv_built_in)
 		explain_built_in(key, d);
 	else if (d->list != NULL)
 		puts("Its private half is known to others, who can log in with "

@@ -29,7 +29,7 @@ LISTED = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
 HASHES, LENGTH = 20, 14         # of filters: a key that is not listed is found in one of 10**30 draws
 
 # Each keyword of keyveto.conf(5). test_policy.py compares this with the manual.
-MANY = ("Filter", "Blocklist", "AllowKey")
+MANY = ("Filter", "Blocklist", "AllowKey", "DenyKey")
 SINGLE = ("OnHit", "OnProbable", "OnError", "OnUnsupported", "AuthorizedKeysFile", "AuthorizedKeysFileWildcards",
           "StrictModes", "SyslogFacility", "Message")
 FACILITIES = ("DAEMON", "USER", "AUTH", "AUTHPRIV", *(f"LOCAL{number}" for number in range(8)))
@@ -82,6 +82,13 @@ class Policy:
                 return True
         return False
 
+    def _is_denied(self, name):
+        for value in self._values("DenyKey"):
+            key, _, rest = value.partition(" ")
+            if key == f"<{name}>" and f"since={TODAY_IS_BEFORE}" not in rest:
+                return True
+        return False
+
     @property
     def _error(self):
         """What happens without a verdict."""
@@ -93,6 +100,8 @@ class Policy:
         on_probable = self._first("OnProbable", on_hit)
         lists_read = all(map(self._is_readable, self.lists_named))
         filters_read = all(map(self._is_readable, self.filters))
+        if self._is_denied(name) and (on_hit == "deny" or not self.has_mistake):
+            return True, {DENY} if on_hit == "deny" else {ENTER}
         if self.missing or self.has_mistake:
             return False, self._error
         if self._is_allowed(name):
@@ -205,6 +214,8 @@ class Drawer:
             lines.append(["AuthorizedKeysFile", self.a_pattern()])
         for _ in range(self.pick({0: 5, 1: 4, 2: 2})):
             lines.append(["AllowKey", self.an_exception()])
+        for _ in range(self.pick({0: 12, 1: 2, 2: 1})):
+            lines.append(["DenyKey", self.a_refusal()])
         self.r.shuffle(lines)
         if lines and self.maybe(0.1):           # the first line of such a keyword counts
             lines += [[keyword, {"deny": "warn", "warn": "deny"}[value]] for keyword, value in lines
@@ -222,6 +233,11 @@ class Drawer:
         name = self.r.choice(LISTED if self.maybe(0.8) else (*grammar.CLEAN_KEYS, *grammar.CLEAN_CAS))
         until = self.pick({"": 3, f" until={TODAY_IS_BEFORE}": 3, f" until={TODAY_IS_AFTER}": 2})
         return f"<{name}>{until}" + self.pick({"": 2, " build host": 1, ' "a # reason"': 0.5})
+
+    def a_refusal(self):
+        name = self.r.choice(LISTED if self.maybe(0.7) else (*grammar.CLEAN_KEYS, *grammar.CLEAN_CAS))
+        since = self.pick({"": 3, f" since={TODAY_IS_AFTER}": 3, f" since={TODAY_IS_BEFORE}": 2})
+        return f"<{name}>{since}" + self.pick({"": 2, " incident 7": 1, ' "a # reason"': 0.5})
 
     # Lines of an administrator
 

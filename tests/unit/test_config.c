@@ -74,7 +74,7 @@ assert_defaults(void)
 {
 	assert_int_equal(c.n_filters, 1);
 	assert_string_equal(c.filter[0], KV_CONFIG_FILTER_PATH);
-	assert_int_equal(c.n_allowed, 0);
+	assert_int_equal(c.allowed.n, 0);
 	assert_int_equal(c.n_patterns, 2);
 	assert_string_equal(c.pattern[0], ".ssh/authorized_keys");
 	assert_string_equal(c.pattern[1], ".ssh/authorized_keys2");
@@ -114,10 +114,10 @@ every_keyword_is_read(void **state)
 	assert_int_equal(c.n_blocklists, 1);
 	assert_string_equal(c.blocklist[0], "/a/c.dat");
 	assert_int_equal(c.on_probable, KV_ACTION_DENY);
-	assert_int_equal(c.n_allowed, 1);
-	assert_memory_equal(c.allowed[0].digest, zeros, sizeof(zeros));
-	assert_string_equal(c.allowed[0].reason, "");
-	assert_true(c.allowed[0].until == KV_CONFIG_NO_DATE);
+	assert_int_equal(c.allowed.n, 1);
+	assert_memory_equal(c.allowed.v[0].digest, zeros, sizeof(zeros));
+	assert_string_equal(c.allowed.v[0].reason, "");
+	assert_true(c.allowed.v[0].day == KV_CONFIG_NO_END);
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
 	assert_int_equal(c.on_unsupported, KV_ACTION_DENY);
@@ -212,7 +212,7 @@ mistaken_lines_set_nothing(void **state)
 	assert_int_equal(c.n_blocklists, 0);
 	mistake("AllowKey " FP "\nAllowKey\n",
 	    PATH ":2: AllowKey needs a fingerprint");
-	assert_int_equal(c.n_allowed, 1);
+	assert_int_equal(c.allowed.n, 1);
 	mistake("AuthorizedKeysFile",
 	    PATH ":1: AuthorizedKeysFile needs an argument");
 	assert_defaults();
@@ -251,7 +251,7 @@ keywords_and_values_have_any_case(void **state)
 	assert_int_equal(c.strictmodes, KV_STRICTMODES_PRIVATE_GROUP);
 	assert_int_equal(c.syslog_facility, LOG_LOCAL0);
 	assert_string_equal(c.filter[0], "/X");
-	assert_int_equal(c.n_allowed, 1);
+	assert_int_equal(c.allowed.n, 1);
 	assert_string_equal(c.pattern[0], "X");
 	assert_string_equal(c.message, "X");
 }
@@ -399,9 +399,9 @@ allowed_keys_add_up(void **state)
 	for (int i = 0; i < 100; i++)
 		text = format("%sAllowKey " FP " number %d\n", text, i);
 	parses(text);
-	assert_int_equal(c.n_allowed, 100);
+	assert_int_equal(c.allowed.n, 100);
 	for (size_t i = 0; i < 100; i++)
-		assert_string_equal(c.allowed[i].reason,
+		assert_string_equal(c.allowed.v[i].reason,
 		    format("number %zu", i));
 }
 
@@ -415,17 +415,17 @@ allowed_keys_have_dates_and_reasons(void **state)
 	       "AllowKey " FP " \"until=2000-03-01\" \n"
 	       "AllowKey " FP " Until=x\n"
 	       "AllowKey " FP " until then\n");
-	assert_int_equal(c.n_allowed, 6);
-	assert_int_equal(c.allowed[0].until, 1);
-	assert_string_equal(c.allowed[0].reason, "");
-	assert_true(c.allowed[1].until == KV_CONFIG_NO_DATE);
-	assert_string_equal(c.allowed[1].reason,
+	assert_int_equal(c.allowed.n, 6);
+	assert_int_equal(c.allowed.v[0].day, 1);
+	assert_string_equal(c.allowed.v[0].reason, "");
+	assert_true(c.allowed.v[1].day == KV_CONFIG_NO_END);
+	assert_string_equal(c.allowed.v[1].reason,
 	    "false positive, see until=later");
-	assert_int_equal(c.allowed[2].until, 11017);
-	assert_string_equal(c.allowed[2].reason, "until=2001-01-01");
-	assert_int_equal(c.allowed[3].until, 11017);
-	assert_string_equal(c.allowed[4].reason, "Until=x");
-	assert_string_equal(c.allowed[5].reason, "until then");
+	assert_int_equal(c.allowed.v[2].day, 11017);
+	assert_string_equal(c.allowed.v[2].reason, "until=2001-01-01");
+	assert_int_equal(c.allowed.v[3].day, 11017);
+	assert_string_equal(c.allowed.v[4].reason, "Until=x");
+	assert_string_equal(c.allowed.v[5].reason, "until then");
 }
 
 static void
@@ -448,7 +448,7 @@ bad_fingerprints_are_mistakes(void **state)
 			"fingerprint \"%s\" (SHA256:... as ssh-keygen -l prints "
 			"it)",
 			bad[i]));
-		assert_int_equal(c.n_allowed, 0);
+		assert_int_equal(c.allowed.n, 0);
 	}
 	mistake("AllowKey", PATH ":1: AllowKey needs a fingerprint");
 }
@@ -498,7 +498,7 @@ impossible_dates_are_mistakes(void **state)
 		mistake(format("AllowKey " FP " \"until=%s\"", bad[i]),
 		    format(PATH ":1: bad date \"%s\" (until=YYYY-MM-DD)",
 			bad[i]));
-		assert_int_equal(c.n_allowed, 0);
+		assert_int_equal(c.allowed.n, 0);
 	}
 }
 
@@ -516,8 +516,8 @@ assert_year(int year)
 		len += strftime(text + len, sizeof(text) - len,
 		    "AllowKey " FP " until=%Y-%m-%d\n", &tm);
 	parses(text);
-	for (t = first; n < c.n_allowed; t += DAY, n++)
-		assert_true(c.allowed[n].until == t / DAY);
+	for (t = first; n < c.allowed.n; t += DAY, n++)
+		assert_true(c.allowed.v[n].day == t / DAY);
 	assert_in_range(n, 365, 366);
 }
 
@@ -540,7 +540,7 @@ allowed_key_counts_through_its_last_day(void **state)
 	assert_non_null(kv_config_find_allowed(&c, zeros, 0));
 	assert_non_null(kv_config_find_allowed(&c, zeros, midnight));
 	assert_ptr_equal(kv_config_find_allowed(&c, zeros, midnight + DAY - 1),
-	    &c.allowed[0]);
+	    &c.allowed.v[0]);
 	assert_null(kv_config_find_allowed(&c, zeros, midnight + DAY));
 	assert_null(kv_config_find_allowed(&c, zeros, midnight + 400 * DAY));
 	parses("AllowKey " FP);
@@ -892,11 +892,11 @@ allowed_key_without_memory_is_told(void **state)
 		fail_call("reallocarray", n, ENOMEM);
 		mistake(text, format(PATH ":%d: out of memory", n + 1));
 		assert_true(call_has_failed());
-		assert_int_equal(c.n_allowed, 1);
+		assert_int_equal(c.allowed.n, 1);
 	}
 	fail_call(NULL, 0, 0);
 	parses(text);
-	assert_int_equal(c.n_allowed, 2);
+	assert_int_equal(c.allowed.n, 2);
 }
 
 static void
@@ -908,7 +908,7 @@ config_may_be_freed_twice(void **state)
 	assert_int_equal(c.n_filters, 0);
 	assert_int_equal(c.n_blocklists, 0);
 	assert_int_equal(c.n_patterns, 0);
-	assert_int_equal(c.n_allowed, 0);
+	assert_int_equal(c.allowed.n, 0);
 	kv_config_free(&c);
 	assert_null(kv_config_find_allowed(&c, zeros, 0));
 }
