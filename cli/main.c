@@ -91,6 +91,7 @@ static const struct cli_command *const commands[] = {
 	&publish,
 	&cli_sshd,
 	&cli_config,
+	&cli_deny,
 	&cli_allow,
 	&cli_doctor,
 };

@@ -44,6 +44,7 @@ _keyveto_options()
 	'sshd disable') echo '--dry-run --json --reload --root= --sshd= --help' ;;
 	'config check') echo '--config= --help' ;;
 	'config edit') echo '--yes --config= --help' ;;
+	deny) echo '--since= --remove --yes --config= --help' ;;
 	allow) echo '--until= --forever --remove --yes --config= --help' ;;
 	filter | list | proof | sshd | config) echo '--help' ;;
 	'') echo '--help --version' ;;
@@ -105,7 +106,7 @@ _keyveto_argument()
 			[[ journal != "$3"* ]] || COMPREPLY+=(journal)
 		fi ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
-	spki | 'config check' | allow) (($2 > 0)) || _keyveto_files "$3" ;;
+	spki | 'config check' | allow | deny) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
 	'filter diff')
 		case $2 in
@@ -149,7 +150,7 @@ _keyveto_argument()
 	proof) _keyveto_words 'verify make' "$3" ;;
 	sshd) _keyveto_words 'status enable disable' "$3" ;;
 	config) _keyveto_words 'check edit' "$3" ;;
-	'') _keyveto_words 'check audit scan report why confirm spki filter list proof update publish sshd config allow doctor' "$3" ;;
+	'') _keyveto_words 'check audit scan report why confirm spki filter list proof update publish sshd config deny allow doctor' "$3" ;;
 	esac
 }
 

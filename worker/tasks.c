@@ -59,6 +59,7 @@ static const struct task {
 	/* Builds other walls than most tasks have; NULL: those. */
 	unsigned int (*enter)(struct task_work *t, uint64_t memory);
 } tasks[] = {
+	{ "fingerprints", 1, task_fingerprints, NULL },
 	{ "former", 1, task_former, NULL },
 	{ "hash", 1, hash, NULL },
 	{ "journal", 1, task_journal, task_journal_enter },

@@ -171,23 +171,17 @@ config_line_names(const char *line, size_t len, bool denies,
 	return names;
 }
 
-/* Prints a notice if a line that names a key has no effect. */
+/* Prints a notice for an AllowKey line without effect. */
 static void
-count_idle_key_line(struct config_findings *f, const struct config_subject *s,
+count_idle_allowed(struct config_findings *f, const struct config_subject *s,
     const char *line, size_t len, unsigned long number)
 {
 	const int64_t now = (int64_t)time(NULL), today = now / DAY_SECONDS;
 	struct kv_key_line key;
 
-	if (config_line_names(line, len, true, &key)) {
-		if (key.day > today)
-			count_finding(&f->notices, s,
-			    "%s:%lu: the date of this DenyKey line has not "
-			    "come, and it has no effect until then",
-			    s->name, number);
-	} else if (!config_line_names(line, len, false, &key))
+	if (!config_line_names(line, len, false, &key))
 		return;
-	else if (key.day < today)
+	if (key.day < today)
 		count_finding(&f->notices, s,
 		    "%s:%lu: this AllowKey line is past its date, and has no "
 		    "effect",
@@ -218,7 +212,7 @@ count_idle_lines(struct config_findings *f, const struct config_subject *s,
 		int n;
 
 		number++;
-		count_idle_key_line(f, s, line, len, number);
+		count_idle_allowed(f, s, line, len, number);
 		line[len] = '\0';
 		if ((n = kv_words_split(line, word, &why)) > 0)
 			count_idle_keyword(f, s, &first, word, n, number);

@@ -102,7 +102,7 @@ def test_keyveto_1_describes_each_commands_options_and_no_others():
 
 def test_keyveto_1_has_a_section_for_each_command():
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
-    named = (*JUDGING, *GROUPS, "report", "why", "confirm", "spki", "update", "publish", "allow", "doctor")
+    named = (*JUDGING, *GROUPS, "report", "why", "confirm", "spki", "update", "publish", "deny", "allow", "doctor")
     same_names("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
 
 

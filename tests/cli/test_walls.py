@@ -34,7 +34,7 @@ ENTRY = struct.Struct("32sII")
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
 WALLED = {"check", "filter", "list", "proof", "publish", "report", "scan", "spki"}
 # These have keys of files that are named read behind the wall, and read the rest themselves.
-PARTLY = {"allow", "audit", "confirm", "doctor", "why"}
+PARTLY = {"allow", "audit", "confirm", "deny", "doctor", "why"}
 OPEN = {"config", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
@@ -163,6 +163,11 @@ def test_a_parser_of_other_commands_that_is_taken_over_has_no_power(exploit, for
         could, names, done = exploit.run(*words, user=user, data=data)
         assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
         assert could == set(), f"{words}"
+    # A worker looks for fingerprints first, in what is packed in vain.
+    for word, data in ((path, None), ("-", path.read_bytes())):
+        could, names, done = exploit.run("deny", "--remove", word, user=user, data=data)
+        assert names and names <= {"keyveto-worker", "keyveto-reader"}, f"the exploit ran in {names}: {done}"
+        assert could <= {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}
 
 
 def of_sets(folder, marked_keys):

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto deny: adds, changes or removes DenyKey lines of keyveto.conf. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "command.h"
+#include "host/memory.h"
+#include "key_lines/key_lines.h"
+#include "tasks/fingerprints.h"
+
+#define DAY_SECONDS 86400
+#define FINGERPRINT "SHA256:"
+#define LOG_FINGERPRINT "key_fp=" FINGERPRINT
+#define INPUT_BYTES ((size_t)64 * 1024 * 1024)
+
+static bool
+add_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
+{
+	return key_lines_add(arg, digest);
+}
+
+/* Moves what comes out of the pipe into a file, without reading it. */
+static bool
+keep_pipe(int pipe, int file)
+{
+	size_t left = INPUT_BYTES;
+	ssize_t n;
+
+	do {
+		n = splice(pipe, NULL, file, NULL, left, 0);
+		left -= n > 0 ? (size_t)n : 0;
+	} while ((n > 0 && left > 0) || (n == -1 && errno == EINTR));
+	if (n == 0)
+		return lseek(file, 0, SEEK_SET) == 0;
+	if (n > 0)
+		errno = EFBIG;
+	return false;
+}
+
+/* Opens the file, or what stands for standard input. -1 after a message. */
+static int
+open_file(const char *path)
+{
+	int fd;
+
+	if (strcmp(path, "-") != 0) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd == -1)
+			cli_failed(path, "cannot be opened");
+		return fd;
+	}
+	if (lseek(STDIN_FILENO, 0, SEEK_CUR) != -1)
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	fd = memory_file("input");
+	if (fd != -1 && keep_pipe(STDIN_FILENO, fd))
+		return fd;
+	cli_failed("-", "cannot be read; give a file");
+	io_close(fd);
+	return -1;
+}
+
+/*
+ * Adds what a file has: fingerprints, or else keys. A text in which only some
+ * lines have one is a log or a table. False after a message.
+ */
+static bool
+add_fd(struct key_lines *q, const char *shown, int fd)
+{
+	struct fingerprints f = { .found = add_digest, .arg = q };
+
+	if (!tasks_fingerprints(shown, fd, &f))
+		return false;
+	if (f.n > 0) {
+		if (f.others > 0)
+			cli_error("note: %s:%" PRIu64
+				  ": no fingerprint in this "
+				  "line%s",
+			    shown, f.first_other,
+			    f.others > 1 ? " and in others" : "");
+		return true;
+	}
+	if (lseek(fd, 0, SEEK_SET) == -1)
+		return cli_failed(shown, "cannot be read");
+	if (!key_lines_add_file(q, shown, fd))
+		return false;
+	if (q->n > 0)
+		return true;
+	return cli_error("%s: no SSH key and no fingerprint in it", shown);
+}
+
+/* Adds the keys of a file. False after a message. */
+static bool
+add_file(struct key_lines *q, const char *path)
+{
+	const int fd = open_file(path);
+	const bool ok = fd != -1 && add_fd(q, path, fd);
+
+	io_close(fd);
+	return ok;
+}
+
+/* Adds the key of a text, its type and its base64. False after a message. */
+static bool
+add_text(struct key_lines *q, const char *type, const char *blob)
+{
+	const int fd = memory_file("key");
+	bool ok = fd != -1 && dprintf(fd, "%s %s\n", type, blob) > 0 &&
+	    lseek(fd, 0, SEEK_SET) == 0;
+
+	if (!ok)
+		cli_failed("the key", "cannot be read");
+	ok = ok && key_lines_add_file(q, "the key", fd);
+	if (ok && q->n == 0)
+		ok = cli_error("the key: no SSH key in it");
+	io_close(fd);
+	return ok;
+}
+
+/*
+ * Adds what the first words name, of which *np are used: a fingerprint, a key,
+ * or a file. False after a message.
+ */
+static bool
+add_named(struct key_lines *q, char **word, int n, int *np)
+{
+	*np = 1;
+	if (strncmp(word[0], LOG_FINGERPRINT, strlen(LOG_FINGERPRINT)) == 0)
+		return key_lines_add_fingerprint(q,
+		    word[0] + strlen(LOG_FINGERPRINT) - strlen(FINGERPRINT));
+	if (strncmp(word[0], FINGERPRINT, strlen(FINGERPRINT)) == 0)
+		return key_lines_add_fingerprint(q, word[0]);
+	if (strncmp(word[0], "MD5:", 4) == 0)
+		return cli_error("%s: keyveto.conf takes SHA256 fingerprints: "
+				 "type ssh-keygen -l -E sha256 -f KEY.pub",
+		    word[0]);
+	if (strstr(word[0], " AAAA") != NULL)
+		return add_text(q, word[0], "");
+	if (n > 1 && strncmp(word[1], "AAAA", 4) == 0) {
+		*np = 2;
+		return add_text(q, word[0], word[1]);
+	}
+	return add_file(q, word[0]);
+}
+
+/* False after a message. */
+static bool
+check_date(const char *date)
+{
+	int64_t since;
+
+	return kv_config_read_date(date, &since) ||
+	    cli_error("--since takes a date, YYYY-MM-DD, not %s", date);
+}
+
+/* Whether the lines count today. */
+static bool
+counts_now(const struct key_lines *q)
+{
+	int64_t since;
+
+	return q->date == NULL || !kv_config_read_date(q->date, &since) ||
+	    since <= (int64_t)time(NULL) / DAY_SECONDS;
+}
+
+static void
+print_done(const struct key_lines *q)
+{
+	char keys[KV_FINGERPRINT_BYTES + 32];
+
+	if (q->n == 1)
+		snprintf(keys, sizeof(keys), "%s is", q->key[0].fingerprint);
+	else
+		snprintf(keys, sizeof(keys), "%zu keys are", q->n);
+	if (q->same) {
+		printf("%s named already: the lines are there\n", keys);
+		return;
+	}
+	key_lines_print_before(q);
+	if (q->remove) {
+		printf("%s judged as any other key, from the next login on\n",
+		    keys);
+		return;
+	}
+	printf("%s %s from %s on%s\n", keys,
+	    q->warns ? "logged, and let in by OnHit warn," : "refused",
+	    counts_now(q) ? "the next login" : q->date,
+	    counts_now(q) ? "" : " (UTC)");
+	printf("to take this back: keyveto deny --remove %s",
+	    q->n == 1 ? q->key[0].fingerprint : "(the same file)");
+	key_lines_print_config(q);
+	puts("\nopen sessions stay; the same RSA modulus with another exponent "
+	     "is another key,\nwhich keyveto list add covers");
+}
+
+/* Reads the arguments after the options. False after a message. */
+static bool
+read_arguments(struct key_lines *q, int n, char **word)
+{
+	int used;
+
+	if (n == 0)
+		return cli_error("deny needs a fingerprint, a key, or a file "
+				 "of keys or fingerprints");
+	if (q->remove && (q->date != NULL || q->yes))
+		return cli_error(
+		    "--remove takes keys, and neither --since nor --yes");
+	if (q->date != NULL && !check_date(q->date))
+		return false;
+	if (!add_named(q, word, n, &used))
+		return false;
+	if (q->remove && n > used)
+		return cli_error("--remove takes no reason");
+	return key_lines_set_reason(q, word + used, n - used);
+}
+
+static int
+run_deny(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct key_lines q = { .config = KV_CONFIG_PATH, .denies = true };
+	const struct cli_option options[] = {
+		{ .name = "since", .text = &q.date },
+		{ .name = "remove", .flag = &q.remove, .value = true },
+		{ .name = "yes", .flag = &q.yes, .value = true },
+		{ .name = "config", .text = &q.config },
+		{ .name = NULL },
+	};
+	int status = cli_read_options(cmd, argc, argv, options, NULL);
+
+	if (status != -1)
+		return status;
+	status = CLI_UNCHECKED;
+	if (!read_arguments(&q, argc - optind, argv + optind))
+		status = cli_usage_error(cmd);
+	else if (key_lines_apply(&q)) {
+		print_done(&q);
+		status = cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	}
+	key_lines_free(&q);
+	return status;
+}
+
+const struct cli_command cli_deny = {
+	.name = "deny",
+	.synopsis = "[--since DATE] [--yes] [--remove] [--config FILE] "
+		    "KEY [REASON...]",
+	.help = "Refuse a key although no list has it",
+	.details = "  --since DATE     from that day on, YYYY-MM-DD (UTC)\n"
+		   "  --remove         take the lines of the keys out again\n"
+		   "  --yes            although it may lock out root or an "
+		   "administrator\n"
+		   "  --config FILE    change FILE (default " KV_CONFIG_PATH
+		   ")\n",
+	.run = run_deny,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * tasks/fingerprints: has keyveto-worker, behind the wall, find the fingerprints
+ * of a text: a list of them, a log, what ssh-keygen -l prints.
+ */
+#ifndef CLI_TASKS_FINGERPRINTS_H
+#define CLI_TASKS_FINGERPRINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kv_fingerprint.h"
+
+struct fingerprints {
+	/* Gets each. False, after a message, if no more are taken. */
+	bool (*found)(const uint8_t digest[static KV_SHA256_BYTES], void *arg);
+	void *arg;
+	/* Set by tasks_fingerprints. */
+	uint64_t n;
+	uint64_t others;      /* lines without one, that are no comment */
+	uint64_t first_other; /* the number of the first; 0: there is none */
+};
+
+/*
+ * Reads fd to its end. False after a message about shown: it cannot be read, or
+ * a line has "SHA256:" before something that is no fingerprint.
+ */
+bool tasks_fingerprints(const char *shown, int fd, struct fingerprints *f);
+
+#endif

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: ISC
+"""keyveto deny: the guard's verdict after each change of keyveto.conf."""
+
+import datetime
+import json
+import random
+import subprocess
+
+import pytest
+
+import keys
+from brake_machine import machine
+from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
+from program import KEYVETO, PATIENCE, contains, equal, keyveto
+
+pytestmark = pytest.mark.throwaway
+
+TOMORROW = str(TODAY + datetime.timedelta(days=1))
+
+
+def test_the_guard_refuses_the_key_until_it_is_removed(scratch):
+    """All other bytes of keyveto.conf stay."""
+    for number, text in enumerate((SAMPLE, MARKED + SAMPLE, "OnError allow", b"OnError allow\r\n# \xff\n", "",
+                                   SAMPLE + MARKED)):
+        text = text if isinstance(text, bytes) else text.encode()
+        folder = scratch / str(number)
+        folder.mkdir(mode=0o755)
+        world = World(folder, text)
+        assert world.lets_in(world.clean)
+        done = keyveto("deny", world.clean.fingerprint, "incident", "4711", status=0)
+        contains(done.stdout, "is refused from the next login on",
+                 f"to take this back: keyveto deny --remove {world.clean.fingerprint}\n")
+        end = b"" if text == b"" or text.endswith(b"\n") else b"\n"
+        equal(CONFIG.read_bytes(), text + end + f"DenyKey {world.clean.fingerprint} incident 4711\n".encode())
+        assert not world.lets_in(world.clean)
+        contains(keyveto("check", world.clean.path, status=1).stdout, ": listed: ",
+                 "[keyveto.conf DenyKey] (incident 4711)")
+        found = json.loads(keyveto("check", "--json", world.clean.path, status=1).stdout.splitlines()[0])
+        equal((found["verdict"], found["lists"], found["sources"], found["reason"]),
+              ("listed", ["keyveto.conf"], ["DenyKey"], "incident 4711"))
+        contains(keyveto("why", world.clean.path, status=0).stdout, "A DenyKey line of keyveto.conf names it",
+                 "incident 4711", "A login with it is refused")
+        contains(keyveto("deny", world.clean.fingerprint, "incident 4711", status=0).stdout, "named already")
+        contains(keyveto("deny", "--remove", world.clean.fingerprint, status=0).stdout, "taken out: DenyKey")
+        equal(CONFIG.read_bytes(), text + end)
+        assert world.lets_in(world.clean)
+        contains(keyveto("deny", "--remove", world.clean.fingerprint, status=2).stderr, "no DenyKey line of")
+        world.nothing_left()
+
+
+def test_it_wins_over_allow_and_needs_no_filter(scratch):
+    world = World(scratch)
+    mine = world.leaked.fingerprint
+    keyveto("allow", mine, "--forever", "x", status=0)
+    assert world.lets_in(world.leaked)
+    keyveto("deny", mine, status=0)
+    assert not world.lets_in(world.leaked)
+    contains(keyveto("config", "check", status=1).stderr, "this AllowKey line has no effect: a DenyKey line names")
+    world.write(f"OnError allow\nDenyKey {mine}\n")
+    FILTER.unlink()
+    assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
+    world.write(f"OnError allow\nNoSuchKeyword\nDenyKey {mine}\n")
+    assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
+
+
+def test_since_says_from_which_day_on(scratch):
+    world = World(scratch)
+    for date, is_in in ((TOMORROW, True), (str(TODAY), False), (YESTERDAY, False)):
+        done = keyveto("deny", "--since", date, world.clean.fingerprint, "x", status=0)
+        contains(world.text, f"DenyKey {world.clean.fingerprint} since={date} x\n")
+        equal(world.lets_in(world.clean), is_in)
+        contains(done.stdout, f"is refused from {date} on (UTC)" if is_in else "is refused from the next login on")
+        contains(keyveto("config", "check", status=0).stdout, f"1 line, {int(is_in)} whose date has not come")
+    contains(keyveto("deny", "--since", date, "--remove", FINGERPRINT, status=2).stderr, "neither --since nor --yes")
+
+
+def test_keys_and_fingerprints_come_in_any_form(scratch):
+    """As words, in a file of keys, a list of fingerprints, a log, or on standard input."""
+    some = [keys.generate(scratch) for _ in range(3)]
+    marks = [one.key.fingerprint for one in some]
+    certificate = keys.certify(some[1], some[0], "root").certificate
+    files = {
+        "keys": ("".join(f"{one.key}\n" for one in some), 3),
+        "certificate": (f"{certificate}\n", 1),
+        "list": ("# banned\n\n" + "".join(f"{mark}\n" for mark in marks), 3),
+        "yaml": ("banned:\n" + "".join(f"  - {mark} # why\r\n" for mark in marks), 3),
+        "ssh-keygen": ("".join(f"256 {mark} a comment (ED25519)\n" for mark in marks), 3),
+        "log": (f"verdict=listed key_type=ssh-ed25519 key_fp={marks[0]} part=key\n", 1),
+        "one line": (f"{marks[0]},{marks[1]}={marks[2]}", 3),
+        "private": (some[0].path.read_text(encoding="ascii"), 1),
+        "twice": (f"{marks[0]}\n{marks[0]}\n", 1),
+    }
+    for name, (text, count) in files.items():
+        path = scratch / name
+        path.write_text(text, encoding="utf-8")
+        for word, given in ((path, None), ("-", text)):
+            folder = scratch / f"{name} {given is None}"
+            folder.mkdir(mode=0o755)
+            world = World(folder)
+            keyveto("deny", word, "x", status=0, input=given)
+            equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
+                  sorted(f"DenyKey {mark} x" for mark in marks[:count]), name)
+            keyveto("deny", "--remove", word, status=0, input=given)
+            equal(world.text, SAMPLE)
+    for words in ((f"key_fp={marks[0]}",), (f"{some[0].key} a comment",), tuple(str(some[0].key).split()[:2])):
+        keyveto("deny", *words, status=0)
+        contains(world.text, f"DenyKey {marks[0]}\n")
+        keyveto("deny", "--remove", *words, status=0)
+
+
+def test_bad_requests_are_refused_and_nothing_is_written(scratch):
+    world = World(scratch)
+    before = CONFIG.stat()
+    files = {"half": f"{FINGERPRINT}\nSHA256:abc\n", "empty": "", "text": "no key\n", "long": f"x{FINGERPRINT}A\n",
+             "md5": "MD5:" + ":".join(["00"] * 16) + "\n"}
+    for name, text in files.items():
+        (scratch / name).write_text(text, encoding="ascii")
+    for words, message in (((), "deny needs a fingerprint"), ((FINGERPRINT[:-1],), "not a fingerprint"),
+                           ((FINGERPRINT, "a\nOnHit warn"), "control character"),
+                           ((FINGERPRINT, "since=tomorrow"), "cannot begin with since="),
+                           ((FINGERPRINT, "x" * 513), "more than 512 bytes"), (("MD5:00:11",), "-E sha256"),
+                           (("--remove", FINGERPRINT, "x"), "takes no reason"),
+                           (("--since", "soon", FINGERPRINT), "takes a date"),
+                           ((scratch / "half",), "half:2: "), ((scratch / "long",), "long:1: "),
+                           ((scratch / "empty",), "no SSH key and no fingerprint"),
+                           ((scratch / "none",), "No such file"), ((scratch / "text",), "text:1: "),
+                           ((scratch / "md5",), "md5:1: "), ((scratch,), "irectory")):
+        contains(keyveto("deny", *words, status=2).stderr, message)
+    equal((CONFIG.stat().st_ino, world.text), (before.st_ino, SAMPLE))
+    world.nothing_left()
+
+
+def test_any_reason_is_logged_as_it_was_given(scratch):
+    world, rnd = World(scratch), random.Random(3)
+    for _ in range(40):
+        reason = "".join(rnd.choice("ab #\"\\'=,$%;é ") for _ in range(rnd.randrange(1, 12)))
+        if not reason.strip(" "):
+            continue
+        keyveto("deny", world.clean.fingerprint, *reason.split(" "), status=0)
+        found = json.loads(keyveto("check", "--json", world.clean.path, status=1).stdout.splitlines()[0])
+        equal(found["reason"], reason, world.text.splitlines()[-1])
+
+
+def test_twenty_runs_at_the_same_time_lose_no_line(scratch):
+    world = World(scratch)
+    some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
+    running = [subprocess.Popen([KEYVETO, "deny", one], stdout=subprocess.DEVNULL) for one in some]
+    for process in running:
+        equal(process.wait(PATIENCE), 0)
+    equal(sorted(world.text.removeprefix(SAMPLE).splitlines()), sorted(f"DenyKey {one}" for one in some))
+    world.nothing_left()
+
+
+@pytest.mark.usefixtures("host_keys")
+def test_a_key_of_root_is_refused_only_with_yes(scratch):
+    with machine(scratch) as here:
+        root = here.authorize_root(here.world.clean, here.world.bad)
+        mine = here.world.bad.fingerprint
+        here.configure(f"Filter {FILTER}", "OnError allow")
+        contains(here.is_held("deny", mine), f"{root}:2: root's key {mine} is newly listed",
+                 f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
+        other = keys.generate(here.scratch).key
+        equal(keyveto("deny", other.fingerprint, status=0).stderr, "")
+        keyveto("deny", "--since", TOMORROW, mine, status=0)
+        contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
+        keyveto("deny", "--remove", mine, status=0)
+        contains(keyveto("deny", "--remove", mine, "--yes", status=2).stderr, "neither --since nor --yes")
