@@ -414,8 +414,9 @@ is_listed(const struct noted *n)
 }
 
 /*
- * "OnHit warn" lets in what a list or filter has, even if the rest of the offered
- * key is in error: weight() says so, and keyveto.conf(5).
+ * "OnHit warn" lets in what a list or filter has, or a DenyKey line names, even
+ * if the rest of the offered key is in error: weight() says so, and
+ * keyveto.conf(5).
  */
 static bool
 is_warned(const struct noted *n, const struct kv_pubkey *k)
@@ -427,7 +428,9 @@ is_warned(const struct noted *n, const struct kv_pubkey *k)
 static bool
 any_warned(void)
 {
-	return is_warned(&noted[0], &key.key) || is_warned(&noted[1], &key.ca);
+	return is_warned(&noted[0], &key.key) ||
+	    is_warned(&noted[1], &key.ca) ||
+	    (noted[2].denied && j.config.on_hit != KV_ACTION_DENY);
 }
 
 static bool
@@ -469,8 +472,7 @@ law(void)
 	if (decoded != KV_OK || blob_len == 0)
 		return;
 	PROVE(is_known || noted[2].allowed || any_warned() ||
-		j.config.on_unsupported != KV_ACTION_DENY ||
-		(noted[2].denied && j.config.on_hit != KV_ACTION_DENY),
+		j.config.on_unsupported != KV_ACTION_DENY,
 	    "only OnUnsupported lets in an unknown type");
 	PROVE(!noted[2].denied || j.config.on_hit != KV_ACTION_DENY,
 	    "and no DenyKey line names it");
