@@ -109,7 +109,7 @@ lookup(const struct kv_blocklist *l, const struct kv_blocklist_hash *h,
 	seen = false;
 	r = kv_blocklist_lookup(l, h, listedp, idp);
 	wanted = NULL;
-	assert_in_range(reads, 1, KV_BLOCKLIST_READS_MAX);
+	assert_between(reads, 1, KV_BLOCKLIST_READS_MAX);
 	/* What was read counts, whatever is wrong elsewhere. */
 	assert_int_equal(*listedp, seen);
 	if (seen)
@@ -254,7 +254,7 @@ the_longest_list_takes_24_reads(void **state)
 		most = reads > most ? reads : most;
 	}
 	make_record = NULL;
-	assert_in_range(most, 20, KV_BLOCKLIST_READS_MAX);
+	assert_between(most, 20, KV_BLOCKLIST_READS_MAX);
 }
 
 static void
@@ -557,7 +557,7 @@ a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere(void **state)
 		errors += lookup(&l, &h, &listed, &id) != KV_OK;
 		kv_blocklist_close(&l);
 	}
-	assert_in_range(errors, 1000, 2000);
+	assert_between(errors, 1000, 2000);
 }
 
 /* The source is that of the first record, in order or not. */

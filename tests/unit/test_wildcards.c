@@ -428,22 +428,22 @@ static void
 one_path_that_is_too_long_fails_the_search(void **state)
 {
 	const char *deep = go_deep();
-	int n = 1;
+	size_t n = 1;
 
 	(void)state;
 	make_named('a', 1);
 	make_named('b', 90);
 	while (!longest_is_in_between(90)) {
-		assert_in_range(++n, 2, 80);
-		make_named('c', (size_t)n);
+		assert_between(++n, 2, 80);
+		make_named('c', n);
 	}
 	assert_err(count_paths(format("%s/*/xxxxxxxxxxxx", deep)),
 	    KV_ERR_NO_SPACE);
 	assert_int_equal(paths, 0);
 	make_named('f', PATH_MAX - DEEP - 1);
 	while (!longest_is_in_between(PATH_MAX - DEEP - 1)) {
-		assert_in_range(++n, 2, 80);
-		make_named('c', (size_t)n);
+		assert_between(++n, 2, 80);
+		make_named('c', n);
 	}
 	assert_err(count_paths(format("%s/*", deep)), KV_ERR_NO_SPACE);
 	assert_int_equal(paths, 0);

@@ -174,6 +174,14 @@ assert_lines(const char *got, const char *want)
 }
 
 void
+assert_between(uint64_t got, uint64_t min, uint64_t max)
+{
+	if (got < min || got > max)
+		fail_msg("%ju is not between %ju and %ju", (uintmax_t)got,
+		    (uintmax_t)min, (uintmax_t)max);
+}
+
+void
 assert_contains(const char *text, const char *part)
 {
 	if (strstr(text, part) == NULL)
