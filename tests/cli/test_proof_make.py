@@ -62,7 +62,8 @@ def is_attestation_by(key, path):
     extension, = request.extensions
     equal((extension.oid, extension.critical, extension.value.value), (NO_SECURITY_AFFORDED, True, TRUE))
     text = tool("openssl", "req", "-in", path, "-noout", "-verify", "-text").decode()
-    contains(text, f"Subject: CN = {SUBJECT}", "1.3.6.1.5.5.7.1.23: critical")
+    # OpenSSL 3.2 and later print no blanks beside the sign.
+    contains(text.replace("CN = ", "CN="), f"Subject: CN={SUBJECT}", "1.3.6.1.5.5.7.1.23: critical")
 
 
 @pytest.mark.parametrize("name, kind", [(name, kind) for name, (_, _, kinds) in FORMS.items() for kind in kinds])
