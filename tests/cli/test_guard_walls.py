@@ -140,8 +140,8 @@ rt_sigtimedwait sched_get_priority_max sched_get_priority_min sched_getaffinity 
 sched_getscheduler sched_rr_get_interval sched_yield seccomp security select sendfile sendto set_mempolicy
 set_robust_list set_thread_area set_tid_address setitimer setrlimit setsockopt shmdt shutdown sigaltstack signalfd
 signalfd4 splice sync sync_file_range syncfs sysfs sysinfo tee time timer_create timer_delete timer_getoverrun
-timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tuxcall umask uname uretprobe ustat
-vmsplice vserver wait4 waitid write writev""".split()
+timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tuxcall umask uname uprobe uretprobe
+ustat vmsplice vserver wait4 waitid write writev""".split()
 FIRST_REFUSED = 424
 # Makes each call of these numbers with arguments that none can use, and prints the errno.
 CALLS = """
