@@ -238,6 +238,7 @@ format:
 # runs them with UBSan, too. It also runs with ASan what kills the command at every system
 # call, and those files of tests that take minutes: in them the command decides and waits
 # more than it parses.
+# clang does not define __SANITIZE_ADDRESS__, without which the walls refuse what ASan calls.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte and \
@@ -254,7 +255,7 @@ sanitize:
 	@mkdir -p build/asan
 	@$(CC) -fPIE -c -o build/asan/options.o tests/asan_options.c
 	@$(MAKE) --no-print-directory BUILD=build/asan HARDENING=-fPIE \
-		CFLAGS='$(SANITIZE) -fsanitize=address,undefined' \
+		CFLAGS='$(SANITIZE) -fsanitize=address,undefined -D__SANITIZE_ADDRESS__=1' \
 		LDFLAGS=build/asan/options.o all unit-tests
 	@KEYVETO_SLOWER=10 TRIPS=10 ASAN_OPTIONS=detect_leaks=1 \
 		PYTEST_ADDOPTS='-k "$(SANITIZE_CLI)"' \
