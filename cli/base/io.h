@@ -37,6 +37,12 @@ bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
  */
 bool io_copy(int from, off_t at, size_t len, int to);
 
+/*
+ * Opens the file behind fd again, for reading alone and with an offset of its
+ * own. -1 with errno.
+ */
+int io_reopen(int fd);
+
 /* Closes fd, unless it is -1. Leaves errno as it is. */
 void io_close(int fd);
 

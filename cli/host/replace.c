@@ -407,13 +407,9 @@ copy_data(int from, int to)
 static int
 reopen_new(const struct replace *r)
 {
-	char path[64];
-
-	if (r->named)
-		return openat(r->dir, r->new_name,
-		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return r->named ?
+	    openat(r->dir, r->new_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) :
+	    io_reopen(r->fd);
 }
 
 /* A lease is given only if no process can write the file. */

@@ -4,21 +4,10 @@
 #include <sys/mman.h>
 
 #include <fcntl.h>
-#include <stdio.h>
 
 #include "base/io.h"
 #include "command.h"
 #include "host/files.h"
-
-/* Opens the file fd again, read-only. -1 with errno. */
-static int
-reopen(int fd)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 int
 copy_part(const char *shown, int fd, off_t at, size_t len)
@@ -35,7 +24,7 @@ copy_part(const char *shown, int fd, off_t at, size_t len)
 		fcntl(made, F_ADD_SEALS,
 		    F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
 		    0))
-		copy = reopen(made);
+		copy = io_reopen(made);
 	if (copy == -1)
 		(void)cli_failed(shown, "cannot be read");
 	io_close(made);

@@ -2,11 +2,10 @@
 #include "tasks/keygen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "working/working.h"
 
 static bool
@@ -19,16 +18,6 @@ receive_said(struct kv_bytes b, void *arg)
 	    s->status <= UINT16_MAX &&
 	    record_get_text(&b, s->answer, sizeof(s->answer)) && b.left == 0;
 	return s->done;
-}
-
-/* Opens the same file again, with an offset of its own. */
-static int
-reopen_at_start(int fd)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 static bool
@@ -50,7 +39,7 @@ run_with_data(struct working_task *t, int data, struct keygen_said *said,
 	bool ok;
 
 	*said = (struct keygen_said){ .done = false };
-	if ((t->fd[0] = reopen_at_start(data)) == -1) {
+	if ((t->fd[0] = io_reopen(data)) == -1) {
 		said->error = (uint64_t)errno;
 		record_out_free(&t->args);
 		return true;
