@@ -175,7 +175,7 @@ def numbers(*values):
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
     def finding(filters, lists, built_in, sources):
-        return (text(b"/a b/c") + numbers(3, 1, 1) + text(b"ssh-rsa") + numbers(2048)
+        return (text(b"/a b/c") + numbers(3, 1, 0, 1) + text(b"ssh-rsa") + numbers(2048)
                 + text(b"SHA256:" + b"A" * 43) + text(bytes(32)) + text(b"comment\x1b") + text(b"owner") + text(b"dn=x")
                 + numbers(filters, lists, built_in) + b"".join(map(text, sources)) + text(b"reason"))
     listed, built_in = finding(3, 2, 0, (b"git", b"git")), finding(0, 0, 1, (b"rsa-factor",))

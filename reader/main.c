@@ -260,6 +260,44 @@ read_keys(struct orders *o, const struct setup *setup)
 	return 0;
 }
 
+static void
+answer_key(const struct input_key *key, void *arg)
+{
+	const struct kv_judge *judge = arg;
+	struct kv_decision d;
+	struct finding f;
+
+	input_judge(judge, key, time(NULL), &d);
+	finding_describe(&f, judge, key, &d, false);
+	finding_send(&out, READING_FOUND, &f);
+	record_flush(&out);
+}
+
+/* Sends what the judge says of each key that the front has. */
+static int
+judge_keys(struct orders *o, struct kv_judge *judge)
+{
+	const struct input_sink sink = { .key = answer_key, .arg = judge };
+	struct kv_bytes b;
+	uint8_t tag;
+
+	record_begin(&out, READING_REVISIONS);
+	for (size_t i = 0; i < judge->n_filters; i++)
+		record_add_number(&out, judge->filter[i].pkbf.header.revision);
+	record_end(&out);
+	while (orders_next(o, &tag, &b)) {
+		if (tag == READING_END) {
+			record_begin(&out, READING_KEYS_END);
+			record_end(&out);
+			record_flush(&out);
+			return 0;
+		}
+		if (tag != READING_JUDGE_KEY || !reading_receive_key(b, &sink))
+			break;
+	}
+	return CLI_UNCHECKED;
+}
+
 /* Sends what the judge says of the keys of all files. */
 static int
 read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
@@ -326,7 +364,9 @@ main(void)
 	send_hello(walls);
 	if (keys)
 		return read_keys(&orders, &setup);
-	status = read_report(&orders, &setup, &judge);
+	status = (setup.flags & READING_ASKED) != 0 ?
+	    judge_keys(&orders, &judge) :
+	    read_report(&orders, &setup, &judge);
 	kv_judge_close(&judge);
 	return status;
 }

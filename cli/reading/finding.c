@@ -41,6 +41,7 @@ finding_describe(struct finding *f, const struct kv_judge *judge,
 		.path = span_of(key->path),
 		.line = key->line,
 		.verdict = d->verdict,
+		.action = d->action,
 		.part = key->part,
 		.type = span_of(key->type),
 		.bits = key->bits,
@@ -256,6 +257,7 @@ finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
 	add_span(o, f->path);
 	record_add_number(o, f->line);
 	record_add_number(o, f->verdict);
+	record_add_number(o, f->action);
 	record_add_number(o, f->part);
 	add_span(o, f->type);
 	record_add_number(o, f->bits);
@@ -354,12 +356,13 @@ finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
 	struct kv_span digest;
-	uint64_t verdict, part, bits;
+	uint64_t verdict, action, part, bits;
 
 	*f = (struct finding){ 0 };
 	if (!get_span(&b, &f->path) ||
 	    !record_get_limited(&b, UINT64_MAX, &f->line) ||
 	    !record_get_limited(&b, KV_VERDICT_CLEAN, &verdict) ||
+	    !record_get_limited(&b, KV_ACTION_ALLOW, &action) ||
 	    !record_get_limited(&b, KV_PART_CA, &part) ||
 	    !get_span(&b, &f->type) ||
 	    !record_get_limited(&b, UINT32_MAX, &bits) ||
@@ -371,6 +374,7 @@ finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
 	    !get_span(&b, &f->reason) || b.left != 0)
 		return false;
 	f->verdict = (enum kv_verdict)verdict;
+	f->action = (enum kv_action)action;
 	f->part = (enum kv_part)part;
 	f->bits = (unsigned int)bits;
 	memcpy(f->spki_sha256, digest.p, digest.len);

@@ -19,6 +19,7 @@ struct finding {
 	struct kv_span path;
 	uint64_t line;
 	enum kv_verdict verdict;
+	enum kv_action action;
 	enum kv_part part;
 	struct kv_span type;
 	unsigned int bits;

@@ -58,9 +58,8 @@ reading_parse_blob(struct kv_span blob, struct kv_pubkey *key)
 
 /* The fields, in this order; reading_receive_key reads them. */
 void
-reading_send_key(struct record_out *o, const struct input_key *key)
+reading_add_key(struct record_out *o, const struct input_key *key)
 {
-	record_begin(o, READING_KEY);
 	record_add_text(o, key->path);
 	record_add_number(o, key->line);
 	record_add_number(o, key->part);
@@ -73,6 +72,13 @@ reading_send_key(struct record_out *o, const struct input_key *key)
 	record_add_bytes(o, key->comment.p, key->comment.len);
 	record_add_bytes(o, key->owner.name.p, key->owner.name.len);
 	record_add_bytes(o, key->owner.dn.p, key->owner.dn.len);
+}
+
+void
+reading_send_key(struct record_out *o, const struct input_key *key)
+{
+	record_begin(o, READING_KEY);
+	reading_add_key(o, key);
 	record_end(o);
 }
 

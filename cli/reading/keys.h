@@ -23,9 +23,12 @@ void reading_keys_fd(int fd, const char *path, const struct input_sink *sink);
 /* The reader's side: sends a key. */
 void reading_send_key(struct record_out *o, const struct input_key *key);
 
+/* Adds what tells of a key to a record. */
+void reading_add_key(struct record_out *o, const struct input_key *key);
+
 /*
  * Gives sink->key what is in the payload of such a record. False if
- * reading_send_key writes no such payload.
+ * reading_add_key writes no such payload.
  */
 KV_MUST_CHECK bool reading_receive_key(struct kv_bytes payload,
     const struct input_sink *sink);

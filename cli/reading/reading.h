@@ -7,24 +7,8 @@
 #define CLI_READING_READING_H
 
 #include "base/progress.h"
+#include "reading/opened.h"
 #include "reading/report.h"
-
-/* What opening the files of a judge gave: see cli_judge_options. */
-struct opened_files;
-
-/*
- * config is the path of the configuration, or NULL if none is opened: it must live
- * as long. NULL without memory.
- */
-struct opened_files *opened_files_new(const char *config);
-void opened_files_free(struct opened_files *files);
-
-/*
- * Is told what opening a file gave, for cli_judge_options; arg is a struct
- * opened_files.
- */
-void opened_files_add(const char *path, enum kv_err err, int fd,
-    const char *why, void *arg);
 
 struct reading_options {
 	/* With which the judge was opened, and what opening its files gave. */

@@ -51,6 +51,13 @@ report_init(struct report *r, const struct kv_judge *judge,
 	};
 }
 
+static void
+decide(const struct report *r, const struct kv_judge *judge,
+    const struct input_key *key, struct kv_decision *d)
+{
+	(r->decide != NULL ? r->decide : input_judge)(judge, key, r->now, d);
+}
+
 /* Whether r->known says as much of the key as d does, or more. */
 static bool
 is_known(const struct report *r, const struct input_key *key,
@@ -60,7 +67,7 @@ is_known(const struct report *r, const struct input_key *key,
 
 	if (r->known == NULL)
 		return false;
-	input_judge(r->known, key, r->now, &known);
+	decide(r, r->known, key, &known);
 	return known.verdict == KV_VERDICT_LISTED &&
 	    (known.action == KV_ACTION_DENY ||
 		(d->verdict == KV_VERDICT_LISTED &&
@@ -112,7 +119,7 @@ count_by_action(struct report *r, const struct input_key *key,
 	struct kv_decision known = { .verdict = KV_VERDICT_CLEAN };
 
 	if (r->known != NULL)
-		input_judge(r->known, key, r->now, &known);
+		decide(r, r->known, key, &known);
 	if (was_refused(r, &known))
 		return;
 	if (d->verdict == KV_VERDICT_ERROR) {
@@ -213,7 +220,7 @@ report_key(struct report *r, const struct input_key *key)
 		r->on_key(key, r->on_key_arg);
 		return;
 	}
-	input_judge(r->judge, key, r->now, &d);
+	decide(r, r->judge, key, &d);
 	if (r->weak != NULL && keep_for_tests(r, key, &d))
 		wanted = false;
 	r->keys++;
@@ -299,7 +306,7 @@ report_found(const struct weak_found *f, void *arg)
 	struct kv_decision d;
 
 	r->account = f->place.account;
-	input_judge(r->judge, f->key, r->now, &d);
+	decide(r, r->judge, f->key, &d);
 	if (f->class != WEAK_NONE) {
 		decide_weak(r, f->key, f->class, f->reason, &d);
 		report_move(r, f, d.verdict);

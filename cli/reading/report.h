@@ -44,6 +44,12 @@ bool report_option(const struct cli_command *cmd, int opt,
 
 struct report {
 	const struct kv_judge *judge;
+	/*
+	 * Judges by judge and by known: judging_key, if another process has
+	 * their files. NULL: input_judge.
+	 */
+	void (*decide)(const struct kv_judge *judge,
+	    const struct input_key *key, int64_t now, struct kv_decision *d);
 	bool json;
 	bool all;     /* print clean and allowed keys too */
 	bool quiet;   /* print only errors */

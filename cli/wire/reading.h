@@ -50,6 +50,8 @@ enum reading_order {
 	 * descriptor: the log. Only with READING_LOGS.
 	 */
 	READING_LOG,
+	/* reading_add_key: a key to judge. Only with READING_ASKED. */
+	READING_JUDGE_KEY,
 };
 
 /* Of READING_SETUP. */
@@ -68,6 +70,8 @@ enum reading_flags {
 	 * (tzset(3)) that stands in the place of the configuration.
 	 */
 	READING_LOGS = 256,
+	/* Keys come by READING_JUDGE_KEY; READING_FOUND answers each. */
+	READING_ASKED = 512,
 };
 
 /* Of READING_LOG. */
@@ -98,7 +102,8 @@ enum reading_answer {
 	READING_KEY,	     /* reading_send_key */
 	READING_OPENED_FILE, /* path: its keys follow */
 	READING_READ,	     /* a part of it was read */
-	READING_KEYS_END,    /* with READING_KEYS instead of READING_TOTALS */
+	/* with READING_KEYS or READING_ASKED instead of READING_TOTALS */
+	READING_KEYS_END,
 	/* The lines of the oldest READING_LINES without its end (reading/lines). */
 	READING_LINE_KEY,
 	READING_LINE_UNKNOWN, /* a key of a type that keyveto does not know */
@@ -110,6 +115,8 @@ enum reading_answer {
 	READING_LOG_KEY,
 	READING_LOG_SINCE,
 	READING_LOG_END, /* no more of this log */
+	/* First with READING_ASKED: the revision of each filter, or 0. */
+	READING_REVISIONS,
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */

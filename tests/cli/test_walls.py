@@ -325,12 +325,13 @@ def test_without_the_wall_the_exploit_has_each_power(exploit):
 # What a program in the reader's place says: lines of Python, after these.
 HOSTILE = PRELUDE + """
 orders = socket.socket(fileno=0)
-def hello(version=1, walls=15): record(1, number(version), number(walls))
-def found(path=b"p", line=1, verdict=1, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"", digest=32 * b"d",
-          comment=b"", owner=b"", dn=b"", filters=0, lists=0, built_in=0, source=b"", reason=b"", more=b"", tag=2):
-    record(tag, text(path), number(line), number(verdict), number(part), text(type), number(bits), text(fingerprint),
-           text(digest), text(comment), text(owner), text(dn), number(filters), number(lists), number(built_in),
-           text(source), text(reason), more)
+def hello(version=2, walls=15): record(1, number(version), number(walls))
+def found(path=b"p", line=1, verdict=1, action=0, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"",
+          digest=32 * b"d", comment=b"", owner=b"", dn=b"", filters=0, lists=0, built_in=0, source=b"", reason=b"",
+          more=b"", tag=2):
+    record(tag, text(path), number(line), number(verdict), number(action), number(part), text(type), number(bits),
+           text(fingerprint), text(digest), text(comment), text(owner), text(dn), number(filters), number(lists),
+           number(built_in), text(source), text(reason), more)
 def problem(path=b"p", line=1, unknown=0, type=b"", reason=b"r", tag=3):
     record(tag, text(path), number(line), number(unknown), text(type), text(reason))
 def totals(*n, tested=1): record(7, *map(number, (list(n) + 10 * [0])[:10]), number(tested))
@@ -346,7 +347,7 @@ REFUSED = {
     "ends before the totals": "hello(); found()",
     "ends within a record": 'hello(); say(struct.pack(">IB", 100, 2) + b"x")',
     "closes its pipe and stays": "os.close(1); drain()",
-    "greets with another version": "hello(version=2); drain(); totals()",
+    "greets with another version": "hello(version=1); drain(); totals()",
     "greets with walls that are none": "hello(walls=16); drain(); totals()",
     "greets twice": "hello(); hello(); drain(); totals()",
     "does not greet": "found(); totals(1, 1, 1)",
@@ -358,6 +359,7 @@ REFUSED = {
     "sends an order": "hello(); record(0); drain(); totals()",
     "sends an empty finding": "hello(); record(2); drain(); totals()",
     "sends an unknown verdict": "hello(); found(verdict=5); drain(); totals(1, 1, 1)",
+    "sends an unknown action": "hello(); found(action=3); drain(); totals(1, 1, 1)",
     "sends an unknown part": "hello(); found(part=2); drain(); totals(1, 1, 1)",
     "sends too many bits": "hello(); found(bits=1 << 32); drain(); totals(1, 1, 1)",
     "sends no true fingerprint": 'hello(); found(fingerprint=b"SHA256:" + 42 * b"A" + b"\\n"); totals(1, 1, 1)',
