@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <openssl/crypto.h>
+#include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -340,6 +341,13 @@ main(void)
 	static struct orders orders = { .socket = STDIN_FILENO };
 	struct setup setup;
 	struct kv_judge judge;
+	/* Filters and lists are asked for their sizes. More is refused then. */
+	const int refusing[] = { SCMP_SYS(seccomp), SCMP_SYS(prctl) };
+	const struct wall_kept opening = {
+		.writes = true, /* for fstat(2); what is open says what else */
+		.call = refusing,
+		.n_calls = sizeof(refusing) / sizeof(refusing[0]),
+	};
 	struct wall_kept kept = { 0 };
 	unsigned int walls;
 	int status;
@@ -357,9 +365,11 @@ main(void)
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	kept.memory = find_memory(&setup);
 	walls = wall_enter(&kept);
-	/* The sizes of filters and lists are asked for. */
-	if (!keys && !handed_judge(&orders, &setup, &judge))
-		return CLI_UNCHECKED;
+	if (!keys) {
+		(void)wall_refuse_calls(&opening);
+		if (!handed_judge(&orders, &setup, &judge))
+			return CLI_UNCHECKED;
+	}
 	walls |= wall_refuse_calls(&kept);
 	send_hello(walls);
 	if (keys)
