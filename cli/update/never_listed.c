@@ -2,19 +2,18 @@
 #include "update/never_listed.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "keys/spki.h"
 #include "keys/input.h"
+#include "reading/judging.h"
 #include "reading/keys.h"
-#include "kv_fingerprint.h"
 #include "update/update.h"
 
 struct looking {
-	const struct kv_pkbf *filter;	 /* NULL: none */
-	const struct kv_blocklist *list; /* NULL: none */
-	const char *in;			 /* the same, for messages */
+	const struct judging *judging; /* by the new file alone; NULL: none */
+	const char *in;		       /* that file's name */
+	int fd;
 	uint64_t keys, problems, listed;
 };
 
@@ -25,42 +24,6 @@ tell_problem(const struct input_problem *p, void *arg)
 
 	l->problems++;
 	cli_error_at(p->path, p->line, p->reason);
-}
-
-static bool
-has_spki(struct kv_span spki, void *arg)
-{
-	struct looking *l = arg;
-	const struct kv_pkbf_hash hash = kv_pkbf_hash(spki.p, spki.len);
-	bool listed = false;
-	enum kv_err r = kv_pkbf_lookup(l->filter, &hash, &listed);
-
-	if (r != KV_OK) {
-		cli_error("%s: %s", l->in, kv_strerror(r));
-		l->problems++;
-	}
-	/* Ends at the first that is. */
-	return !listed;
-}
-
-static bool
-has_hash(struct looking *l, const struct input_key *key)
-{
-	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
-	const size_t n = input_hashes(key, hash);
-	bool listed = false;
-	uint8_t id;
-
-	for (size_t i = 0; i < n && !listed; i++) {
-		enum kv_err r = kv_blocklist_lookup(l->list, &hash[i], &listed,
-		    &id);
-
-		if (r == KV_OK)
-			continue;
-		cli_error("%s: %s", l->in, kv_strerror(r));
-		l->problems++;
-	}
-	return listed;
 }
 
 static void
@@ -84,14 +47,17 @@ static void
 look_up(const struct input_key *key, void *arg)
 {
 	struct looking *l = arg;
-	bool listed = false;
+	struct kv_decision d = { .verdict = KV_VERDICT_CLEAN };
 
 	l->keys++;
-	if (l->filter != NULL)
-		listed = !spki_each(key, false, has_spki, l);
-	else if (l->list != NULL)
-		listed = has_hash(l, key);
-	if (!listed)
+	if (l->judging != NULL)
+		judging_key(&l->judging->judge, key, 0, &d);
+	if (d.verdict == KV_VERDICT_ERROR) {
+		cli_error("%s", d.reason);
+		l->problems++;
+	}
+	/* A key that needs no secret may be listed without being in it. */
+	if (d.hits == 0 && d.list_hits == 0)
 		return;
 	l->listed++;
 	tell_listed(key, l->in);
@@ -127,7 +93,7 @@ read_keys(const char *path, int fd, struct looking *l)
 bool
 update_never_listed_open(const char *path, int *fdp)
 {
-	struct looking l = { .filter = NULL };
+	struct looking l = { .judging = NULL };
 
 	*fdp = -1;
 	if (path == NULL)
@@ -152,26 +118,45 @@ allows(const struct update *u, struct looking *l)
 	return l->listed == 0;
 }
 
+/* Is a kv_open_fn: of the new file, and of nothing else. */
+static enum kv_err
+open_new(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	const struct looking *l = arg;
+
+	if (strcmp(path, l->in) == 0)
+		return judging_reopen(l->fd, path, fdp, why);
+	*fdp = -1;
+	*why = '\0';
+	return KV_ERR_SYSTEM;
+}
+
 bool
 update_never_listed_allows(const struct update *u, int fd)
 {
 	const bool is_list = u->kind == &update_list_kind;
-	struct kv_blocklist list = { .fd = -1 };
-	struct kv_pkbf filter = { .fd = -1 };
-	struct looking l = { .in = u->options->rollback ?
-		    u->installed.place.previous_name :
-		    u->source.from.shown };
-	enum kv_err r;
+	struct judging judging;
+	struct looking l = {
+		.judging = &judging,
+		.in = u->options->rollback ? u->installed.place.previous_name :
+					     u->source.from.shown,
+		.fd = fd,
+	};
+	const struct kv_paths paths = {
+		.filter = &l.in,
+		.n_filters = !is_list,
+		.blocklist = &l.in,
+		.n_blocklists = is_list,
+	};
+	char why[WALL_WHY_BYTES];
+	bool ok;
 
 	if (u->source.never_listed == -1)
 		return true;
-	l.filter = is_list ? NULL : &filter;
-	l.list = is_list ? &list : NULL;
-	/* Both have the descriptor on loan. */
-	r = is_list ? kv_blocklist_open_fd(fd, &list) :
-		      kv_pkbf_open_fd(fd, &filter);
-	if (r == KV_OK)
-		return allows(u, &l);
-	cli_error("%s: %s", l.in, kv_strerror(r));
-	return false;
+	judging_open(&judging, NULL, &paths, open_new, &l);
+	ok = allows(u, &l);
+	return (judging_close(&judging, why) ||
+		   cli_error("%s: %s", l.in, why)) &&
+	    ok;
 }
