@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "host/memory.h"
 #include "host/place.h"
+#include "reading/judging.h"
 #include "upkeep/settings.h"
 
 /* For each account. */
@@ -157,16 +158,17 @@ open_changed(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 		fd = use->b->sources;
 	else
 		return cli_open_as_login(path, fdp, why, NULL);
-	*fdp = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	/* A keyveto.conf is read from its descriptor's offset. */
-	if (*fdp != -1 && lseek(*fdp, 0, SEEK_SET) == 0)
-		return KV_OK;
-	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: %s", path,
-	    strerror(errno));
-	if (*fdp != -1)
-		close(*fdp);
-	*fdp = -1;
-	return KV_ERR_SYSTEM;
+	return judging_reopen(fd, path, fdp, why);
+}
+
+/* False after a message: not all keys were looked up. */
+static bool
+end_judging(const struct brake *b, struct judging *j)
+{
+	char why[WALL_WHY_BYTES];
+
+	return judging_close(j, why) ||
+	    cli_error("%s: cannot be judged: %s", b->change->path, why);
 }
 
 /*
@@ -174,7 +176,7 @@ open_changed(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
  * the rest of the configuration; others may be as broken as they are now.
  */
 static void
-open_judge(struct use *use, struct kv_judge *judge)
+open_judge(struct use *use, struct judging *after)
 {
 	const char *const *path = &use->b->change->path;
 	const struct kv_paths paths = {
@@ -185,15 +187,15 @@ open_judge(struct use *use, struct kv_judge *judge)
 	};
 
 	if (use->as_config) {
-		kv_judge_open_with(judge, use->config, NULL, open_changed, use);
+		judging_open(after, use->config, NULL, open_changed, use);
 		return;
 	}
-	kv_judge_open_with(judge, use->config, &paths, open_changed, use);
-	if (judge->broken[0] == '\0')
+	judging_open(after, use->config, &paths, open_changed, use);
+	if (after->judge.broken[0] == '\0')
 		return;
 	/* Without the exceptions of a keyveto.conf that cannot be read. */
-	kv_judge_close(judge);
-	kv_judge_open_with(judge, NULL, &paths, open_changed, use);
+	(void)end_judging(use->b, after);
+	judging_open(after, NULL, &paths, open_changed, use);
 }
 
 /* Whether a hit of the file would refuse a key. */
@@ -286,11 +288,11 @@ add_found(struct audit_refused *all, const struct audit_refused *one)
 }
 
 /*
- * Audits the accounts by judge, and adds what it refuses to all, if it is not
- * NULL. r says where keys and problems go. False after a message.
+ * Audits the accounts by j, which it closes, and adds what that refuses to all,
+ * if it is not NULL. r says where keys and problems go. False after a message.
  */
 static bool
-audit(struct brake *b, struct report *r, struct kv_judge *judge,
+audit(struct brake *b, struct report *r, struct judging *j,
     struct audit_refused *all)
 {
 	const struct sshd sshd = { .path = SSHD_PATH };
@@ -298,7 +300,8 @@ audit(struct brake *b, struct report *r, struct kv_judge *judge,
 	struct audit_refused h = { .n = 0 };
 	bool ok;
 
-	r->judge = judge;
+	r->judge = &j->judge;
+	r->decide = judging_key;
 	r->by_action = r->quiet = true;
 	r->now = time(NULL);
 	ok = read_accounts(b, has_sshd) &&
@@ -307,15 +310,14 @@ audit(struct brake *b, struct report *r, struct kv_judge *judge,
 	    (all == NULL || add_found(all, &h) ||
 		cli_failed(b->change->path, "cannot be judged"));
 	audit_refused_free(&h);
-	kv_judge_close(judge);
-	return ok;
+	return end_judging(b, j) && ok;
 }
 
 /* Audits the accounts with what a configuration makes of the change. */
 static void
 audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 {
-	struct kv_judge judge;
+	struct judging after;
 	struct report r = {
 		.known = known,
 		.on_listed = brake_findings_key,
@@ -324,10 +326,10 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 		.err = stderr,
 	};
 
-	open_judge(use, &judge);
-	openlog("keyveto", LOG_PID, judge.config.syslog_facility);
-	b->failed |= !audit(b, &r, &judge,
-	    may_refuse(use, &judge) ? &b->found : NULL);
+	open_judge(use, &after);
+	openlog("keyveto", LOG_PID, after.judge.config.syslog_facility);
+	b->failed |= !audit(b, &r, &after,
+	    may_refuse(use, &after.judge) ? &b->found : NULL);
 	closelog();
 }
 
@@ -337,19 +339,20 @@ judge_by(struct brake *b, const char *config, bool soon)
 {
 	const enum change_kind kind = b->change->kind;
 	struct use use = { .b = b, .config = config };
-	struct kv_judge known;
+	struct judging before;
+	const struct kv_judge *known = &before.judge;
 
-	kv_judge_open_with(&known, config, NULL, cli_open_as_login, NULL);
+	judging_open(&before, config, NULL, cli_open_as_login, NULL);
 	if (kind == CHANGE_CONFIG && config == NULL)
 		use.config = KV_CONFIG_PATH; /* it is made */
 	use.as_config = kind == CHANGE_CONFIG &&
 	    is_target(&b->target, use.config);
-	for (size_t i = 0; kind != CHANGE_CONFIG && i < known.n_filters; i++)
-		use.as_filter |= is_target(&b->target, known.filter[i].path);
-	for (size_t i = 0; kind != CHANGE_CONFIG && i < known.n_lists; i++)
-		use.as_list |= is_target(&b->target, known.list[i].path);
+	for (size_t i = 0; kind != CHANGE_CONFIG && i < known->n_filters; i++)
+		use.as_filter |= is_target(&b->target, known->filter[i].path);
+	for (size_t i = 0; kind != CHANGE_CONFIG && i < known->n_lists; i++)
+		use.as_list |= is_target(&b->target, known->list[i].path);
 	/* It cannot be told which files it names. */
-	if (soon || (known.broken[0] != '\0' && kind != CHANGE_CONFIG)) {
+	if (soon || (known->broken[0] != '\0' && kind != CHANGE_CONFIG)) {
 		use.as_filter |= kind == CHANGE_FILTER;
 		use.as_list |= kind == CHANGE_LIST;
 	}
@@ -358,10 +361,10 @@ judge_by(struct brake *b, const char *config, bool soon)
 		/* Without the file, nobody whom it may refuse gets in yet. */
 		b->unjudged_counts |= !soon &&
 		    (b->target.there ||
-			known.config.on_error != KV_ACTION_DENY);
-		audit_use(b, &use, &known);
+			known->config.on_error != KV_ACTION_DENY);
+		audit_use(b, &use, known);
 	}
-	kv_judge_close(&known);
+	b->failed |= !end_judging(b, &before);
 }
 
 static void
@@ -399,16 +402,15 @@ audit_now(struct brake *b, struct audit_refused *all)
 	bool ok = nowhere != NULL;
 
 	for (size_t i = 0; ok && i < c->n; i++) {
-		struct kv_judge judge;
+		struct judging now;
 		struct report r = {
 			.on_listed = ignore_key,
 			.out = nowhere,
 			.err = nowhere,
 		};
 
-		kv_judge_open_with(&judge, c->path[i], NULL, cli_open_as_login,
-		    NULL);
-		ok = audit(b, &r, &judge, all);
+		judging_open(&now, c->path[i], NULL, cli_open_as_login, NULL);
+		ok = audit(b, &r, &now, all);
 	}
 	if (nowhere != NULL)
 		fclose(nowhere);

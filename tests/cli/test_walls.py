@@ -95,11 +95,11 @@ class Exploit:
         return could, names, done
 
 
-def exploit_in(folder):
+def exploit_in(folder, *flags):
     for parent in [folder, *folder.parents]:
         if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
             parent.chmod(0o755)
-    return Exploit(folder)
+    return Exploit(folder, *flags)
 
 
 @pytest.fixture(scope="module", name="exploit")
