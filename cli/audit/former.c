@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "audit/former.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@ struct former {
 	struct logins *logins;
 	struct report *report;
 	const char *path;
+	uint64_t keys_max; /* more are not in the file */
 	int problems;
 	bool full, done;
 };
@@ -29,7 +32,8 @@ receive_key(struct former *f, struct kv_bytes b)
 	    !record_get_text(&b, type, sizeof(type)) ||
 	    record_get_number(&b, &verdict) != KV_OK ||
 	    verdict < KV_VERDICT_LISTED || verdict > KV_VERDICT_CLEAN ||
-	    record_get_number(&b, &ca) != KV_OK || ca > 1 || b.left != 0)
+	    record_get_number(&b, &ca) != KV_OK || ca > 1 || b.left != 0 ||
+	    f->keys_max-- == 0)
 		return false;
 	if (!f->full &&
 	    !logins_add_former(f->logins, digest.p, type,
@@ -86,11 +90,15 @@ former_read(struct logins *l, struct report *r, const char *path)
 		.done = &f.done,
 	};
 	char why[WALL_WHY_BYTES];
+	struct stat st;
 
 	if (t.fd[0] == -1) {
 		report_problem_at(r, path, 0, strerror(errno));
 		return;
 	}
+	f.keys_max = fstat(t.fd[0], &st) == 0 && S_ISREG(st.st_mode) ?
+	    (uint64_t)st.st_size / FORMER_KEY_BYTES_MIN :
+	    UINT64_MAX;
 	working_task_begin(&t, "former");
 	record_add_number(&t.args, l->all);
 	if (!working_do(&t, why))

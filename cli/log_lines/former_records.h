@@ -8,6 +8,8 @@
 
 /* After so many problems the rest is not read: it is a file of another kind. */
 #define FORMER_PROBLEMS_MAX 20
+/* Less than any object with a verdict and a fingerprint has. */
+#define FORMER_KEY_BYTES_MIN 64
 /* Room for a key's type and a NUL. */
 #define FORMER_TYPE_BYTES 64
 

@@ -25,6 +25,11 @@
  * large filter takes minutes to compare.
  */
 #define SILENCE_MAX_MS (60 * 60 * 1000)
+/*
+ * How long a task may take that its caller gives no deadline, whatever it says
+ * meanwhile. The largest filter takes hours to read from a slow disk.
+ */
+#define TASK_SECONDS_MAX (24 * 60 * 60)
 #define WAIT_MS 1000
 #define PACKET_BYTES (64 * 1024)
 
@@ -41,8 +46,9 @@ struct working {
 	struct progress progress;
 	char what[64]; /* of the progress shown last */
 	bool is_open[CHANNELS];
-	bool greeted;
+	bool greeted, terminal;
 	int silent_ms;
+	int64_t deadline; /* of a task; 0: none */
 	char why[WALL_WHY_BYTES];
 	uint8_t packet[PACKET_BYTES];
 };
@@ -140,7 +146,8 @@ receive_progress(struct working *w, struct kv_bytes b)
 	char what[sizeof(w->what)];
 	uint64_t things, done, total;
 
-	if (!record_get_text(&b, what, sizeof(what)) ||
+	/* Without a terminal it is asked for none. */
+	if (!w->terminal || !record_get_text(&b, what, sizeof(what)) ||
 	    record_get_number(&b, &things) != KV_OK || things > 1 ||
 	    record_get_number(&b, &done) != KV_OK ||
 	    record_get_number(&b, &total) != KV_OK || b.left != 0)
@@ -195,11 +202,12 @@ note_end(struct working *w, struct pollfd p[static CHANNELS])
 }
 
 static bool
-is_stopped(const struct working_task *t)
+is_stopped(const struct working *w)
 {
-	return t != NULL &&
-	    ((t->stopped != NULL && t->stopped()) ||
-		(t->deadline != 0 && io_deadline(0) >= t->deadline));
+	const struct working_task *t = w->task;
+
+	return (w->deadline != 0 && io_deadline(0) >= w->deadline) ||
+	    (t != NULL && t->stopped != NULL && t->stopped());
 }
 
 /* Waits once, and passes on what it prints. True if there is a question. */
@@ -213,7 +221,7 @@ wait_for_worker(struct working *w)
 	};
 	int n;
 
-	if (is_stopped(w->task)) {
+	if (is_stopped(w)) {
 		fail(w, "was interrupted");
 		return false;
 	}
@@ -368,7 +376,7 @@ send_start(struct working *w)
 
 	record_begin(&o, WORKING_START);
 	record_add_number(&o, WORKING_VERSION);
-	record_add_number(&o, isatty(STDERR_FILENO) == 1);
+	record_add_number(&o, w->terminal);
 	record_add_number(&o, isatty(STDOUT_FILENO) == 1);
 	(void)send_order(w, &o);
 }
@@ -420,6 +428,7 @@ start_worker(struct working *w, uint64_t file_bytes)
 	/* A worker that takes nothing is none of ours. */
 	const struct timeval patience = { .tv_sec = 60 };
 
+	w->terminal = isatty(STDERR_FILENO) == 1;
 	w->out.out = stdout;
 	w->err.out = stderr;
 	for (int i = 0; i < CHANNELS; i++)
@@ -476,6 +485,9 @@ working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
 
 	if (started) {
 		w->task = t;
+		w->deadline = t->deadline != 0 ?
+		    t->deadline :
+		    io_deadline(TASK_SECONDS_MAX);
 		if (send_variables(w) && send_task(w, t))
 			send_start(w);
 	} else {

@@ -40,7 +40,7 @@ struct working_task {
 	const bool *done; /* NULL: it may have none */
 	void *arg;
 	bool (*stopped)(void); /* NULL: nothing stops it */
-	int64_t deadline;      /* of io_deadline; 0: none */
+	int64_t deadline;      /* of io_deadline; 0: a day */
 };
 
 /* Starts args. */

@@ -22,9 +22,10 @@ import pytest
 import keys
 import sshd_logs
 from audit_machine import row_of
+from hostile import put_worker
 from logbook import Logbook
 from openssh import without_penalties
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, equal, lacks, wait_until
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, copy_programs, equal, lacks, wait_until
 from sshd_logs import JOURNALCTL, entry, fake_journalctl, no_journal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -291,6 +292,19 @@ def test_lines_behind_a_problem_are_read_but_not_behind_twenty(world):
     rows, err = told(world, "--logins", log, "--known", former, status=2)
     equal((rows, err.count("no JSON object")), ([], 20))
     contains(err, f"{former}: too many problems; the rest was not read")
+
+
+def test_a_worker_that_tells_more_keys_than_a_known_file_has_is_ended(world, scratch):
+    """It says the same key for ever."""
+    program = copy_programs(scratch)
+    put_worker(scratch / "keyveto-worker",
+               "hello()\nwhile True: tell(16, number(1), text(32 * b'k'), text('ssh-ed25519'), number(1), number(0))")
+    path = known(world.folder, fingerprint(1))
+    done = subprocess.run([program, "audit", "--filter", world.filter, "--logins", write_log(world.folder / "log"),
+                           "--known", path], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          timeout=PATIENCE, text=True)
+    contains(done.stderr, f"keyveto: {path}: the worker says what it never says\n")
+    equal(done.returncode, 2)
 
 
 def test_values_of_other_types_in_a_known_file_are_no_keys(world):

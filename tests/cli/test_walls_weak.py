@@ -5,10 +5,14 @@ test_walls.py tells how a process that an attacker has taken over is played. Hos
 keyveto-worker, too.
 """
 
+import os
+import pty
 import random
 import re
 import shutil
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -17,7 +21,7 @@ from hostile import put_worker
 from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 from samples import empty_filter, write
 from test_audit_weak import STATE
-from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
+from test_walls import MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
 
 
 # It has a file in memory that nobody reads again.
@@ -72,6 +76,7 @@ def test_why_names_what_is_wrong_with_a_key(scratch):
 FOUND = "def found(i, kind, other=0, *more): tell(16, number(i), number(kind), number(other), *more)\n"
 FACTOR, PRIME, SQUARE, FERMAT, ROCA, SMALL_D, SHARED = range(1, 8)
 UNKNOWN = (1 << 64) - 1
+PROGRESS = "while True: tell(15, text('x'), number(0), number(1), number(2))"
 REFUSED = {
     "says nothing": "",
     "ends with a status": "hello(); sys.exit(2)",
@@ -92,6 +97,8 @@ REFUSED = {
     "shares a prime with itself": f"hello(); found(0, {SHARED}, 0); answer()",
     "shares a prime with none": f"hello(); found(0, {SHARED}, 1); answer()",
     "shares a prime far away": f"hello(); found(0, {SHARED}, 1 << 60); answer()",
+    # There is no terminal: it is asked for no progress.
+    "tells of progress for ever": f"hello()\n{PROGRESS}",
 }
 
 
@@ -125,6 +132,54 @@ def test_what_it_finds_is_told(hostile, says, source):
     equal(done.returncode, 0, done)
     contains(done.stdout.decode(), f"{source}\n", "Anybody computes its private half")
     assert is_printable(done.stdout) and is_printable(done.stderr), done
+
+
+# A day has passed within a second.
+FAST_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int (*real)(clockid_t, struct timespec *) =
+        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    const int r = real(clock, t);
+    t->tv_sec = t->tv_sec * 100000 + t->tv_nsec / 10000;
+    return r;
+}
+"""
+
+
+def why_on_a_terminal(scratch, says, **options):
+    """What why says whose worker does what the lines say, and its status."""
+    program = copy_programs(scratch)
+    put_worker(scratch / "keyveto-worker", f"hello()\n{says}\n")
+    path = write(scratch / "file", f"{weak_keys.sound()[2].line}\n")
+    terminal, other = pty.openpty()
+    said = []
+    reading = threading.Thread(target=lambda: said.extend(iter(lambda: os.read(terminal, 1 << 16), b"")), daemon=True)
+    reading.start()
+    done = subprocess.run([program, "why", "--filter", empty_filter(), path], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=other, check=False, timeout=PATIENCE, **options)
+    os.write(other, b"the end")
+    while b"the end" not in b"".join(said)[-100:]:
+        time.sleep(0.01)
+    return b"".join(said), done.returncode
+
+
+@no_asan
+@pytest.mark.parametrize("says", (PROGRESS, "while True: os.write(2, b'x\\n')"), ids=("progress", "messages"))
+def test_a_task_that_talks_for_ever_is_ended_after_a_day(scratch, says):
+    """On a terminal, where it may tell of progress."""
+    said, status = why_on_a_terminal(scratch, says, env=preload(scratch, FAST_CLOCK))
+    contains(said[-1000:].decode(), "file:1: the worker was interrupted")
+    equal(status, 2)
+
+
+def test_progress_that_draws_is_an_error(scratch):
+    said, status = why_on_a_terminal(scratch, "tell(15, text(b'a\\x1b[2J'), number(0), number(1), number(2)); answer()")
+    contains(said.decode(), "file:1: the worker says what it never says")
+    equal((status, b"\x1b[2J" in said), (2, False))
 
 
 @pytest.mark.throwaway

@@ -51,7 +51,6 @@ REFUSED = {
     "replaces two at once": "hello(); promise(new); replace(new); replace(new)",
     "begins twice": "hello(); promise(new); replace(new); begin(); begin()",
     "makes a thousand files": "hello(); [os.close(fd) for _ in range(1000) for fd in ask(5)[1]]",
-    "shows progress with controls": "hello(); tell(15, text(b'a\\x1bc'), number(0), number(1), number(2)); answer()",
 }
 
 
