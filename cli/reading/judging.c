@@ -269,7 +269,7 @@ send_key(struct talk *t, const struct input_key *key)
 	record_end(&t->packet);
 }
 
-/* Sets what the decision says of the key itself. */
+/* Sets what the decision says of the key itself, as lib/kv_verdict does. */
 static void
 name_key(const struct input_key *key, struct kv_decision *d)
 {
@@ -279,6 +279,8 @@ name_key(const struct input_key *key, struct kv_decision *d)
 		return;
 	snprintf(d->key_type, sizeof(d->key_type), "%s",
 	    kv_keytype_name(key->key.type));
+	if (d->verdict == KV_VERDICT_CLEAN)
+		return;
 	kv_fingerprint_digest(&key->key, digest);
 	kv_fingerprint_format(digest, d->fingerprint);
 }
@@ -296,18 +298,18 @@ judging_key(const struct kv_judge *judge, const struct input_key *key,
 		return;
 	}
 	*d = (struct kv_decision){ .verdict = KV_VERDICT_ERROR };
-	name_key(key, d);
 	r->judging = j;
 	r->d = d;
 	r->answered = false;
 	if (!r->started)
 		start_reader(r);
 	send_key(&r->talk, key);
-	if (talk_wait_until(&r->talk, &r->answered, io_deadline(KEY_SECONDS)))
-		return;
-	d->verdict = KV_VERDICT_ERROR;
-	d->action = judge->config.on_error;
-	snprintf(d->reason, sizeof(d->reason), "%s", r->talk.why);
+	if (!talk_wait_until(&r->talk, &r->answered,
+		io_deadline(KEY_SECONDS))) {
+		*d = (struct kv_decision){ .action = judge->config.on_error };
+		snprintf(d->reason, sizeof(d->reason), "%s", r->talk.why);
+	}
+	name_key(key, d);
 }
 
 bool
