@@ -59,11 +59,9 @@ replace_write_text(const struct replace *r, const char *text, size_t len)
 {
 	struct kv_bytes b;
 
-	if (!io_write(r->fd, text, len)) {
-		cli_error("%s: cannot be written, and is as it was: %s",
+	if (!io_write(r->fd, text, len))
+		return cli_error("%s: cannot be written, and is as it was: %s",
 		    r->path, strerror(errno));
-		return false;
-	}
 	ask_begin(WORKING_REPLACE_AS_TEXT);
 	return ask(&b, NULL) == 0;
 }

@@ -40,16 +40,13 @@ judge_filter(const char *shown, int fd, struct facts *told)
 	if (!filter_adopt(shown, fd, &f) ||
 	    !filter_facts_read(shown, &f, &facts))
 		return false;
-	if (!filter_facts_are_consistent(&facts, why, sizeof(why))) {
-		cli_error("%s: %s", shown, why);
-		return false;
-	}
-	if (facts.set == 0) {
-		cli_error("%s: no bit is set, and those who follow refuse such "
-			  "a filter; add keys with keyveto filter add",
+	if (!filter_facts_are_consistent(&facts, why, sizeof(why)))
+		return cli_error("%s: %s", shown, why);
+	if (facts.set == 0)
+		return cli_error(
+		    "%s: no bit is set, and those who follow refuse such a "
+		    "filter; add keys with keyveto filter add",
 		    shown);
-		return false;
-	}
 	told->revision = f.header.revision;
 	told->dated = true;
 	told->date = f.header.time;
@@ -67,21 +64,16 @@ judge_list(const char *shown, int fd, int sources, struct facts *told)
 	struct list_facts facts;
 
 	if (pread(fd, head, sizeof(head), 0) == sizeof(head) &&
-	    memcmp(head, xz, sizeof(xz)) == 0) {
-		cli_error("%s: is packed; unpack it with xz -dk, and give that "
-			  "file",
+	    memcmp(head, xz, sizeof(xz)) == 0)
+		return cli_error(
+		    "%s: is packed; unpack it with xz -dk, and give that file",
 		    shown);
-		return false;
-	}
-	if (!update_records_read(&records, fd)) {
-		cli_error("%s: is neither a filter nor an exact list: %s",
-		    shown, records.why);
-		return false;
-	}
-	if (!list_facts_read(shown, fd, sources, &facts, why)) {
-		cli_error("%s: %s", shown, why);
-		return false;
-	}
+	if (!update_records_read(&records, fd))
+		return cli_error(
+		    "%s: is neither a filter nor an exact list: %s", shown,
+		    records.why);
+	if (!list_facts_read(shown, fd, sources, &facts, why))
+		return cli_error("%s: %s", shown, why);
 	told->dated = facts.dated;
 	told->date = facts.dated ? (uint64_t)facts.time : 0;
 	return true;
@@ -194,10 +186,8 @@ pack_xz(const char *shown, int in, enum index_type type, const char *out_shown,
 	off_t size = lseek(in, 0, SEEK_END);
 	bool ok = true;
 
-	if (!begin_xz(&xz, type)) {
-		cli_error("%s: cannot be packed: out of memory", shown);
-		return false;
-	}
+	if (!begin_xz(&xz, type))
+		return cli_error("%s: cannot be packed: out of memory", shown);
 	progress_start(&progress, "packing", size > 0 ? (uint64_t)size : 0);
 	while (ok && r == LZMA_OK) {
 		if (xz.avail_in == 0 && action == LZMA_RUN)

@@ -111,12 +111,11 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 	if (!pkbf_writer_open(&a->filter, path) ||
 	    !pkbf_writer_load(&a->filter) || !filter_now(&now))
 		return false;
-	if (h->revision == UINT32_MAX) {
-		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
-			  "into a new filter",
+	if (h->revision == UINT32_MAX)
+		return cli_error("%s: revision %" PRIu32
+				 " is the last one; merge it into a "
+				 "new filter",
 		    path, UINT32_MAX);
-		return false;
-	}
 	if (!additions_open(&a->additions, &a->filter) ||
 	    !read_inputs(a, inputs, a->o->spki ? spki_read : input_read,
 		add_spkis, a->o->spki ? NULL : add_spki_lines) ||
@@ -239,12 +238,11 @@ create_list(struct adding *a, const char *path, char **inputs)
 		    add_numbered_lines)))
 		return false;
 	/* A login refuses an empty list, and by OnError every key. */
-	if (a->batch.n == 0 && (*inputs != NULL || writer.file.old != -1)) {
-		cli_error("%s: no key to put into it, and logins refuse an "
-			  "empty list; nothing was written",
+	if (a->batch.n == 0 && (*inputs != NULL || writer.file.old != -1))
+		return cli_error(
+		    "%s: no key to put into it, and logins refuse an empty "
+		    "list; nothing was written",
 		    path);
-		return false;
-	}
 	if (!list_batch_write(&a->batch, &writer) || !commit(a, path))
 		return false;
 	if (a->batch.n == 0)
@@ -260,11 +258,9 @@ create_list(struct adding *a, const char *path, char **inputs)
 static bool
 add_to_list(struct adding *a, const char *path, char **inputs)
 {
-	if (writer.file.old == -1) {
-		cli_error("%s: no such file; 'keyveto list create' makes one",
-		    path);
-		return false;
-	}
+	if (writer.file.old == -1)
+		return cli_error(
+		    "%s: no such file; 'keyveto list create' makes one", path);
 	if (!list_writer_keep_old(&writer) ||
 	    !read_inputs(a, inputs, input_read, add_numbers,
 		add_numbered_lines) ||

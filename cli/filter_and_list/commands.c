@@ -19,9 +19,9 @@ read_count(const char *name, uint64_t min, uint64_t max, uint64_t *valuep)
 {
 	if (cli_read_number(optarg, min, max, valuep))
 		return true;
-	cli_error("--%s is %s, not a whole number from %" PRIu64 " to %" PRIu64,
+	return cli_error("--%s is %s, not a whole number from %" PRIu64
+			 " to %" PRIu64,
 	    name, optarg, min, max);
-	return false;
 }
 
 static bool
@@ -34,10 +34,9 @@ read_fpr(double *fprp)
 	if (optarg[strspn(optarg, "0123456789.eE-+")] == '\0' &&
 	    end != optarg && *end == '\0' && *fprp > 0 && *fprp < 1)
 		return true;
-	cli_error("--fpr is %s, not a number between 0 and 1, such as 0.001 or "
-		  "1e-6",
+	return cli_error(
+	    "--fpr is %s, not a number between 0 and 1, such as 0.001 or 1e-6",
 	    optarg);
-	return false;
 }
 
 static bool
@@ -45,9 +44,8 @@ read_id(uint64_t *idp)
 {
 	if (cli_read_number(optarg, 0, UINT8_MAX, idp))
 		return true;
-	cli_error("--id takes a number from 0 to %d, not %s", UINT8_MAX,
+	return cli_error("--id takes a number from 0 to %d, not %s", UINT8_MAX,
 	    optarg);
-	return false;
 }
 
 static bool
@@ -56,10 +54,10 @@ read_name(const char **namep)
 	*namep = optarg;
 	if (list_names_is_valid(optarg))
 		return true;
-	cli_error("--name takes at most %d letters, digits, dots, hyphens and "
-		  "underscores, not %s",
+	return cli_error(
+	    "--name takes at most %d letters, digits, dots, hyphens and "
+	    "underscores, not %s",
 	    KV_SOURCE_NAME_BYTES - 1, optarg);
-	return false;
 }
 
 /* Reads the value of an option, if it has one. False after a message. */

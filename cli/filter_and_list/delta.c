@@ -100,9 +100,8 @@ is_unchanged(const struct input *in)
 	    st.st_mtim.tv_sec == in->st.st_mtim.tv_sec &&
 	    st.st_mtim.tv_nsec == in->st.st_mtim.tv_nsec)
 		return true;
-	cli_error("%s: was changed while it was read; try again",
+	return cli_error("%s: was changed while it was read; try again",
 	    in->file.shown);
-	return false;
 }
 
 static bool
@@ -140,8 +139,8 @@ may_compare(const struct set_kind *kind, const struct delta_file *f)
 		return filter_adopt(f->shown, f->fd, &pkbf);
 	if (kv_pkbf_open_fd(f->fd, &pkbf) != KV_OK)
 		return true;
-	cli_error("%s: is a filter; type 'keyveto filter diff'", f->shown);
-	return false;
+	return cli_error("%s: is a filter; type 'keyveto filter diff'",
+	    f->shown);
 }
 
 bool
@@ -177,10 +176,9 @@ is_of_kind(const struct delta_file *delta, enum delta_kind kind,
 		return false;
 	if (h->kind == kind)
 		return true;
-	cli_error("%s: a delta of %s; type 'keyveto %s patch'", delta->shown,
-	    h->kind == DELTA_LIST ? "exact lists" : "filters",
+	return cli_error("%s: a delta of %s; type 'keyveto %s patch'",
+	    delta->shown, h->kind == DELTA_LIST ? "exact lists" : "filters",
 	    h->kind == DELTA_LIST ? "list" : "filter");
-	return false;
 }
 
 static bool

@@ -132,15 +132,13 @@ check_lookup(const struct explaining *e, const struct kv_blocklist_hash *h,
 
 	if (err == KV_OK)
 		err = kv_blocklist_lookup(&list, h, &listed, &id);
-	if (err != KV_OK) {
-		cli_error("%s: %s", e->set.path, kv_strerror(err));
-		return false;
-	}
+	if (err != KV_OK)
+		return cli_error("%s: %s", e->set.path, kv_strerror(err));
 	if (listed == expected)
 		return true;
-	cli_error("%s: a login finds this key %s; see keyveto list verify",
+	return cli_error(
+	    "%s: a login finds this key %s; see keyveto list verify",
 	    e->set.path, listed ? "listed" : "not listed");
-	return false;
 }
 
 static bool

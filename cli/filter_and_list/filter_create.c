@@ -24,13 +24,11 @@ create_filter(const struct set_command *c, const struct set_options *o,
 		return cli_usage_error(&c->cmd) == 0;
 	}
 	if (o->entries != 0 &&
-	    !filter_facts_choose_size(o->entries, o->fpr, &h.hashes,
-		&h.length)) {
-		cli_error("%" PRIu64 " entries at a rate of %g take a filter "
-			  "of more than 2^%d bits; allow a higher rate",
+	    !filter_facts_choose_size(o->entries, o->fpr, &h.hashes, &h.length))
+		return cli_error(
+		    "%" PRIu64 " entries at a rate of %g take a filter of more "
+		    "than 2^%d bits; allow a higher rate",
 		    o->entries, o->fpr, KV_PKBF_LENGTH_MAX);
-		return false;
-	}
 	ok = pkbf_writer_open(&w, path) &&
 	    set_may_replace(&w.file, c->kind, o->force,
 		"exists; --force replaces it by an empty filter") &&

@@ -97,10 +97,8 @@ print_good_filter(const struct facts *f)
 	const struct kv_pkbf_header *h = &f->filter.header;
 	char why[256];
 
-	if (!filter_facts_are_consistent(&f->filter, why, sizeof(why))) {
-		cli_error("%s: %s", f->set.path, why);
-		return false;
-	}
+	if (!filter_facts_are_consistent(&f->filter, why, sizeof(why)))
+		return cli_error("%s: %s", f->set.path, why);
 	cli_print_safe(stdout, f->set.path, strlen(f->set.path));
 	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " %s, "
 	       "lists a clean key with a chance of %.3g",
@@ -127,8 +125,7 @@ read_list(struct facts *f)
 	if (list_facts_read(f->set.path, f->set.fd, f->set.sources, &f->list,
 		why))
 		return true;
-	cli_error("%s: %s", f->set.path, why);
-	return false;
+	return cli_error("%s: %s", f->set.path, why);
 }
 
 static void

@@ -61,23 +61,18 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 		const struct source *s = &m->source[i];
 		const struct kv_pkbf_header *from = &s->set.filter.header;
 
-		if (from->hashes != h->hashes) {
-			cli_error(
-			    "%s has k %u and %s k %u: such filters "
-			    "cannot be merged, add the keys to one instead",
+		if (from->hashes != h->hashes)
+			return cli_error(
+			    "%s has k %u and %s k %u: such filters cannot be "
+			    "merged, add the keys to one instead",
 			    first->set.path, h->hashes, s->set.path,
 			    from->hashes);
-			return false;
-		}
-		if (from->length != first->set.filter.header.length &&
-		    !m->fold) {
-			cli_error("%s has p %u and %s p %u: --fold makes all "
-				  "as short as the shortest, with more false "
-				  "positives",
+		if (from->length != first->set.filter.header.length && !m->fold)
+			return cli_error(
+			    "%s has p %u and %s p %u: --fold makes all as "
+			    "short as the shortest, with more false positives",
 			    first->set.path, first->set.filter.header.length,
 			    s->set.path, from->length);
-			return false;
-		}
 		if (from->length < h->length)
 			h->length = from->length;
 		if (from->revision > revision)
@@ -256,12 +251,11 @@ merge_lists(struct merging *m, const char *path)
 {
 	if (!replace_begin(&list_writer.file) || !merge_records(m))
 		return false;
-	if (list_writer.records == 0) {
-		cli_error("%s: no record to put into it, and logins refuse an "
-			  "empty list; nothing was written",
+	if (list_writer.records == 0)
+		return cli_error(
+		    "%s: no record to put into it, and logins refuse an empty "
+		    "list; nothing was written",
 		    path);
-		return false;
-	}
 	if (!list_writer_commit(&list_writer))
 		return false;
 	cli_error("%s: merged: %" PRIu64 " %s", path, list_writer.records,
@@ -343,10 +337,8 @@ merge_sets(const struct set_command *c, const struct set_options *o,
 	while (operand[n] != NULL)
 		n++;
 	m.source = calloc(n + 1, sizeof(*m.source));
-	if (m.source == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (m.source == NULL)
+		return cli_error("%s", strerror(errno));
 	ok = merge_into(&m, c, o->force, operand);
 	for (size_t i = 0; i < m.n; i++)
 		set_close(&m.source[i].set);

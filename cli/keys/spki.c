@@ -106,10 +106,8 @@ spki_each(const struct input_key *key, bool compressed,
 		return f(key->spki, arg);
 	for (size_t i = 0; i < kv_spki_count(&key->key); i++) {
 		if (kv_spki_encode(&key->key, i, buf, sizeof(buf), &spki.len) !=
-		    KV_OK) {
-			cli_error("%s: internal error", key->path);
-			return false;
-		}
+		    KV_OK)
+			return cli_error("%s: internal error", key->path);
 		if (!f(spki, arg))
 			return false;
 	}

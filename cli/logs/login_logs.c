@@ -353,20 +353,16 @@ login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
 
 	for (size_t i = 0; ok && i < n; i++)
 		ok = add_name(logs, name[i]);
-	if (!ok) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (!ok)
+		return cli_error("%s", strerror(errno));
 	if (logs->n == 0)
 		report_log(r, "--logins",
 		    "there is no journal, no /var/log/auth.log and no "
 		    "/var/log/secure: name the file of the log");
 	for (size_t i = 0; i < logs->n; i++)
 		read_log(logs, l, r, logs->name[i]);
-	if (l->failed) {
-		cli_error("%s", strerror(ENOMEM));
-		return false;
-	}
+	if (l->failed)
+		return cli_error("%s", strerror(ENOMEM));
 	if (logs->n > 0 && !r->quiet)
 		print_summary(l, logs);
 	return true;

@@ -72,10 +72,10 @@ gave_file(const struct publish_delta *d, const char *sha256)
 		return false;
 	if (strcmp(gave, sha256) == 0)
 		return true;
-	cli_error("%s: the delta does not give the file again (another "
-		  "SHA-256); was the file changed meanwhile? Run this again",
+	return cli_error(
+	    "%s: the delta does not give the file again (another SHA-256); was "
+	    "the file changed meanwhile? Run this again",
 	    d->delta_shown);
-	return false;
 }
 
 /* Puts a delta that is made in its place, if it is worth it. */

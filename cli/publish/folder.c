@@ -62,8 +62,7 @@ base_of(const struct folder_name *name)
 static bool
 report(const struct folder *f, const char *path, const char *what)
 {
-	cli_error("%s/%s: %s: %s", f->path, path, what, strerror(errno));
-	return false;
+	return cli_error("%s/%s: %s: %s", f->path, path, what, strerror(errno));
 }
 
 /* --- directories -------------------------------------------------------- */

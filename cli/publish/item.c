@@ -70,11 +70,11 @@ set_name(struct item *it, const char *name)
 		snprintf(it->file.name, sizeof(it->file.name), "%s", name);
 		return true;
 	}
-	cli_error("%s: cannot be published under this name; give it one of at "
-		  "most %d letters, digits, dots, hyphens and underscores, "
-		  "without a dot at the beginning",
+	return cli_error(
+	    "%s: cannot be published under this name; give it one of at most "
+	    "%d letters, digits, dots, hyphens and underscores, without a dot "
+	    "at the beginning",
 	    name, INDEX_NAME_MAX);
-	return false;
 }
 
 static bool

@@ -53,20 +53,17 @@ set_names(struct making *m)
 	static const char *const suffix[OUTPUTS] = { ".json", ".pem" };
 	static const char *const form[OUTPUTS] = { "JWS", "PKCS#10" };
 
-	if (m->name == NULL && strcmp(m->private_key, "-") == 0) {
-		cli_error("--output NAME must say where the proofs go");
-		return false;
-	}
+	if (m->name == NULL && strcmp(m->private_key, "-") == 0)
+		return cli_error("--output NAME must say where the proofs go");
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		int len = snprintf(m->output[i].path, PATH_MAX, "%s%s%s",
 		    m->name != NULL ? m->name : m->private_key,
 		    m->name != NULL ? "" : DEFAULT_SUFFIX, suffix[i]);
 
 		m->output[i].form = form[i];
-		if (len < 0 || len >= PATH_MAX) {
-			cli_error("%s: the name is too long", m->private_key);
-			return false;
-		}
+		if (len < 0 || len >= PATH_MAX)
+			return cli_error("%s: the name is too long",
+			    m->private_key);
 	}
 	return true;
 }
@@ -284,10 +281,10 @@ warn(const struct making *m)
 static bool
 refuse_existing(const char *path)
 {
-	cli_error("%s: exists; --force replaces it, --output NAME chooses "
-		  "another name",
+	return cli_error(
+	    "%s: exists; --force replaces it, --output NAME chooses another "
+	    "name",
 	    path);
-	return false;
 }
 
 /* Whether nothing is in the way. False after a message. */

@@ -109,11 +109,11 @@ read_old(struct publish *p, int fd)
 		return false;
 	if (why[0] == '\0' || p->o.serial != 0)
 		return true;
-	cli_error("%s: is no index that can be continued: %s; to start again "
-		  "with the files that you give, add --serial with a number "
-		  "above all that were published",
+	return cli_error(
+	    "%s: is no index that can be continued: %s; to start again with "
+	    "the files that you give, add --serial with a number above all "
+	    "that were published",
 	    p->path, why);
-	return false;
 }
 
 /*
@@ -161,13 +161,13 @@ choose_serial(struct publish *p)
 	p->fresh.serial = p->o.serial != 0 ? p->o.serial : old + 1;
 	if (p->fresh.serial > old && p->fresh.serial <= INDEX_SERIAL_MAX)
 		return true;
-	cli_error("%s: has serial %" PRIu64 ", and those who follow never go "
-		  "back; %s",
+	return cli_error("%s: has serial %" PRIu64
+			 ", and those who follow never go back; "
+			 "%s",
 	    p->path, old,
 	    old == INDEX_SERIAL_MAX ?
 		"there is none above it: publish in another folder" :
 		"give a greater --serial");
-	return false;
 }
 
 static bool
@@ -180,18 +180,16 @@ choose_dates(struct publish *p)
 		return false;
 	p->fresh.date = (int64_t)now;
 	p->fresh.expires = (int64_t)(now + p->o.days * (uint64_t)SECONDS_A_DAY);
-	if (!index_format_time(p->fresh.expires, text)) {
-		cli_error("the clock of this machine is beyond the year 9999; "
-			  "set it");
-		return false;
-	}
+	if (!index_format_time(p->fresh.expires, text))
+		return cli_error(
+		    "the clock of this machine is beyond the year 9999; set it");
 	if (!p->has_old || p->fresh.date >= p->old.date || p->o.force)
 		return true;
 	(void)index_format_time(p->old.date, text);
-	cli_error("%s: is of %s, which is later than now by the clock of this "
-		  "machine; set the clock. If it is right, use --force",
+	return cli_error(
+	    "%s: is of %s, which is later than now by the clock of this "
+	    "machine; set the clock. If it is right, use --force",
 	    p->path, text);
-	return false;
 }
 
 /* --- what stays of the old index ---------------------------------------- */
@@ -289,21 +287,20 @@ check_believable(const struct publish *p, const struct index_file *before,
 		return true;
 	if (f->dated && f->date > p->fresh.date + SECONDS_A_DAY) {
 		(void)index_format_time(f->date, text);
-		cli_error("%s: is of %s, which is in the future; those who "
-			  "follow would refuse it. If it is right, use --force",
+		return cli_error(
+		    "%s: is of %s, which is in the future; those who follow "
+		    "would refuse it. If it is right, use --force",
 		    it->given, text);
-		return false;
 	}
 	if (f->type == INDEX_PKBF && before != NULL &&
-	    f->revision >
-		(uint64_t)before->revision + INDEX_REVISION_JUMP_MAX) {
-		cli_error("%s: is revision %" PRIu32 ", more than %d above the "
-			  "published revision %" PRIu32 "; those who follow "
-			  "would refuse it. If it is right, use --force",
+	    f->revision > (uint64_t)before->revision + INDEX_REVISION_JUMP_MAX)
+		return cli_error("%s: is revision %" PRIu32
+				 ", more than %d above the "
+				 "published revision %" PRIu32
+				 "; those who follow would "
+				 "refuse it. If it is right, use --force",
 		    it->shown, f->revision, INDEX_REVISION_JUMP_MAX,
 		    before->revision);
-		return false;
-	}
 	return true;
 }
 
@@ -315,34 +312,31 @@ may_replace(const struct publish *p, const struct index_file *before,
 	const struct index_file *f = &it->file;
 	char old_time[INDEX_TIME_BYTES], new_time[INDEX_TIME_BYTES];
 
-	if (before->type != f->type) {
-		cli_error("%s: is a%s, and the published %s is a%s; give it "
-			  "another name, or add --remove %s to start again",
+	if (before->type != f->type)
+		return cli_error(
+		    "%s: is a%s, and the published %s is a%s; give it another "
+		    "name, or add --remove %s to start again",
 		    it->shown,
 		    f->type == INDEX_PKBF ? " filter" : "n exact list", f->name,
 		    before->type == INDEX_PKBF ? " filter" : "n exact list",
 		    f->name);
-		return false;
-	}
 	if (p->o.force)
 		return true;
-	if (f->type == INDEX_PKBF && f->revision <= before->revision) {
-		cli_error("%s: is revision %" PRIu32 ", and differs from the "
-			  "published revision %" PRIu32 "; those who follow "
-			  "would refuse it. Give it a later revision (keyveto "
-			  "filter add does), or use --force",
+	if (f->type == INDEX_PKBF && f->revision <= before->revision)
+		return cli_error(
+		    "%s: is revision %" PRIu32 ", and differs from the "
+		    "published revision %" PRIu32 "; those who follow would "
+		    "refuse it. Give it a later revision (keyveto filter add "
+		    "does), or use --force",
 		    it->shown, f->revision, before->revision);
-		return false;
-	}
 	if (f->type == INDEX_BLOCKLIST && f->dated && before->dated &&
 	    f->date < before->date) {
 		(void)index_format_time(f->date, new_time);
 		(void)index_format_time(before->date, old_time);
-		cli_error("%s: is of %s, older than the published one of %s; "
-			  "those who follow would refuse it. If it is right, "
-			  "use --force",
+		return cli_error(
+		    "%s: is of %s, older than the published one of %s; those "
+		    "who follow would refuse it. If it is right, use --force",
 		    it->given, new_time, old_time);
-		return false;
 	}
 	return true;
 }
@@ -377,12 +371,11 @@ read_given(struct publish *p, struct given *g, const char *path)
 	if (!item_read(&g->item, path, &p->folder))
 		return false;
 	for (const struct given *other = p->given; other < g; other++)
-		if (strcmp(other->item.file.name, it->file.name) == 0) {
-			cli_error("%s: %s is given already under this name, "
-				  "%s; give it once, or rename one of them",
+		if (strcmp(other->item.file.name, it->file.name) == 0)
+			return cli_error(
+			    "%s: %s is given already under this name, %s; give "
+			    "it once, or rename one of them",
 			    path, other->item.shown, it->file.name);
-			return false;
-		}
 	f = index_find(&p->fresh, it->file.name);
 	if (f == NULL)
 		return check_believable(p, NULL, it);
@@ -558,11 +551,11 @@ check_old_signature(const struct publish *p)
 	    sign_was_by(p->signature.key, p->path, p->old_text,
 		p->old_signature))
 		return true;
-	cli_error("%s: has no good signature by %s, %s; what it names may be "
-		  "anybody's, and is not signed. If nobody else has written "
-		  "it (another key? no signature until now?), use --force",
+	return cli_error(
+	    "%s: has no good signature by %s, %s; what it names may be "
+	    "anybody's, and is not signed. If nobody else has written it "
+	    "(another key? no signature until now?), use --force",
 	    p->path, p->o.sign, p->signature.key);
-	return false;
 }
 
 /*
@@ -738,12 +731,11 @@ check_signing(const struct publish *p)
 {
 	if (p->o.sign != NULL)
 		return true;
-	if (p->was_signed && !p->o.force) {
-		cli_error("%s: is signed, and those who follow refuse an index "
-			  "without a signature; give --sign KEY, or --force",
+	if (p->was_signed && !p->o.force)
+		return cli_error(
+		    "%s: is signed, and those who follow refuse an index "
+		    "without a signature; give --sign KEY, or --force",
 		    p->path);
-		return false;
-	}
 	cli_error("warning: %s: %s no signature, and those who follow refuse "
 		  "such an index; give --sign KEY",
 	    p->path, p->o.dry_run ? "would have" : "gets");
@@ -757,12 +749,10 @@ prepare(struct publish *p, char **paths)
 	if (!open_index(p) || !choose_serial(p) || !choose_dates(p) ||
 	    !check_signing(p) || !check_removed(p) || !copy_old(p))
 		return false;
-	if (p->n_given == 0 && p->fresh.n == 0) {
-		cli_error("%s: nothing to publish; give a filter or an exact "
-			  "list",
+	if (p->n_given == 0 && p->fresh.n == 0)
+		return cli_error(
+		    "%s: nothing to publish; give a filter or an exact list",
 		    p->o.dir);
-		return false;
-	}
 	if (!p->o.dry_run && !folder_make_parts(&p->folder))
 		return false;
 	for (size_t i = 0; i < p->n_given; i++)
@@ -828,9 +818,8 @@ read_option(struct options *o, int opt)
 	case OPT_KEEP:
 		if (cli_read_number(optarg, 0, INDEX_DELTAS, &o->keep))
 			return true;
-		cli_error("--keep takes a number from 0 to %d, not %s",
+		return cli_error("--keep takes a number from 0 to %d, not %s",
 		    INDEX_DELTAS, optarg);
-		return false;
 	case OPT_EXPIRES:
 		return cli_option_number("--expires", DAYS_MAX, &o->days);
 	case OPT_SERIAL:
@@ -841,8 +830,7 @@ read_option(struct options *o, int opt)
 			o->remove[o->n_remove++] = optarg;
 			return true;
 		}
-		cli_error("more than %d files to remove", INDEX_FILES);
-		return false;
+		return cli_error("more than %d files to remove", INDEX_FILES);
 	}
 }
 

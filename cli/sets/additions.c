@@ -317,9 +317,8 @@ look_up_few(const struct additions *a, bool *knownp)
 		r = kv_pkbf_lookup(&old, &a->batch->hash[i], knownp);
 		if (r == KV_OK)
 			continue;
-		cli_error("%s: %s", file->path,
+		return cli_error("%s: %s", file->path,
 		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
-		return false;
 	}
 	return true;
 }
@@ -401,12 +400,11 @@ additions_apply(struct additions *a, uint64_t *addedp)
 		if (!go_through(a, &again))
 			return false;
 	}
-	if (a->added > UINT32_MAX - w->header.entries) {
-		cli_error("%s: has %lu entries, and its header cannot count "
-			  "more; nothing was written",
+	if (a->added > UINT32_MAX - w->header.entries)
+		return cli_error(
+		    "%s: has %lu entries, and its header cannot count more; "
+		    "nothing was written",
 		    w->file.path, (unsigned long)UINT32_MAX);
-		return false;
-	}
 	w->header.entries += (uint32_t)a->added;
 	*addedp = a->added;
 	return true;

@@ -256,10 +256,8 @@ begins_as_filter(const struct delta_file *f, bool *yesp)
 	struct stat st;
 
 	*yesp = false;
-	if (fstat(f->fd, &st) == -1) {
-		cli_error("%s: %s", f->shown, strerror(errno));
-		return false;
-	}
+	if (fstat(f->fd, &st) == -1)
+		return cli_error("%s: %s", f->shown, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size < KV_PKBF_HEADER_BYTES)
 		return true;
 	if (!cli_read_at(f->shown, f->fd, raw, sizeof(raw), 0))

@@ -221,9 +221,8 @@ write_gaps(struct making *m, uint64_t bits)
 		return false;
 	if (m->set == count && end == DELTA_FILTER_BYTES + (bits + 7) / 8)
 		return true;
-	cli_error("%s or %s: was changed while it was read; try again",
+	return cli_error("%s or %s: was changed while it was read; try again",
 	    m->old->shown, m->fresh->shown);
-	return false;
 }
 
 static enum delta_end

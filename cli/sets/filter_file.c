@@ -57,8 +57,8 @@ filter_now(uint64_t *timep)
 	if (epoch == NULL || *epoch == '\0' ||
 	    cli_read_number(epoch, 0, FILTER_TIME_MAX, timep))
 		return true;
-	cli_error("SOURCE_DATE_EPOCH is %s, not a number of seconds since "
-		  "1970; correct it or unset it",
+	return cli_error(
+	    "SOURCE_DATE_EPOCH is %s, not a number of seconds since 1970; "
+	    "correct it or unset it",
 	    epoch);
-	return false;
 }

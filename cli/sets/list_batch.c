@@ -17,10 +17,8 @@ list_batch_add(struct list_batch *b, const struct kv_blocklist_hash *h,
 		size_t room = b->room > 0 ? 2 * b->room : FIRST_ROOM;
 		list_record *grown = realloc(b->record, room * sizeof(*grown));
 
-		if (grown == NULL) {
-			cli_error("%s", strerror(errno));
-			return false;
-		}
+		if (grown == NULL)
+			return cli_error("%s", strerror(errno));
 		b->record = grown;
 		b->room = room;
 	}

@@ -95,10 +95,10 @@ may_be_called(const char *path, int fd, uint8_t id, const char *name,
 	*hasp = strcmp(has, name) == 0;
 	if (*hasp || strcmp(has, number) == 0)
 		return true;
-	cli_error("%s" KV_SOURCES_SUFFIX ": calls source %u %s, not %s; give "
-		  "another number with --id",
+	return cli_error("%s" KV_SOURCES_SUFFIX
+			 ": calls source %u %s, not %s; give another "
+			 "number with --id",
 	    path, id, has, name);
-	return false;
 }
 
 bool
@@ -126,12 +126,10 @@ write_names(struct replace *r, uint8_t id, const char *name)
 	n = snprintf(line, sizeof(line), "%s%u %s\n",
 	    len > 0 && text[len - 1] != '\n' ? "\n" : "", id, name);
 	/* Logins pass over what lies behind the limit. */
-	if ((size_t)len + (size_t)n > KV_SOURCES_MAX_BYTES) {
-		cli_error("%s: has no room for another name: a login reads %d "
-			  "bytes",
+	if ((size_t)len + (size_t)n > KV_SOURCES_MAX_BYTES)
+		return cli_error(
+		    "%s: has no room for another name: a login reads %d bytes",
 		    r->path, KV_SOURCES_MAX_BYTES);
-		return false;
-	}
 	memcpy(text + len, line, (size_t)n + 1);
 	return replace_begin(r) &&
 	    replace_write_text(r, text, (size_t)len + (size_t)n) &&

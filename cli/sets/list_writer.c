@@ -39,13 +39,11 @@ write_buffer(struct list_writer *w)
 bool
 list_writer_put(struct list_writer *w, const uint8_t *record)
 {
-	if (w->records == KV_BLOCKLIST_RECORDS_MAX) {
-		cli_error("%s: would have more than %" PRIu64
-			  " records, the most that a login takes; nothing was "
-			  "written",
+	if (w->records == KV_BLOCKLIST_RECORDS_MAX)
+		return cli_error("%s: would have more than %" PRIu64
+				 " records, the most "
+				 "that a login takes; nothing was written",
 		    w->file.path, KV_BLOCKLIST_RECORDS_MAX);
-		return false;
-	}
 	if (w->used == LIST_BUFFER_RECORDS && !write_buffer(w))
 		return false;
 	memcpy(w->buffer[w->used++], record, sizeof(list_record));

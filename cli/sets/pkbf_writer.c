@@ -21,11 +21,10 @@ pkbf_writer_load(struct pkbf_writer *w)
 	const char *path = w->file.path;
 	struct kv_pkbf f;
 
-	if (w->file.old == -1) {
-		cli_error("%s: no such file; 'keyveto filter create' makes one",
+	if (w->file.old == -1)
+		return cli_error(
+		    "%s: no such file; 'keyveto filter create' makes one",
 		    path);
-		return false;
-	}
 	if (!filter_adopt(path, w->file.old, &f))
 		return false;
 	w->header = f.header;

@@ -18,15 +18,11 @@ sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
 		return false;
 	b->dump = sshd_copy_ask(o->sshd, &b->copy, *o->root != '\0', NULL, why,
 	    sizeof(why));
-	if (b->dump == NULL && needs_answer) {
-		cli_error("%s", why);
-		return false;
-	}
+	if (b->dump == NULL && needs_answer)
+		return cli_error("%s", why);
 	if (b->dump != NULL &&
-	    (b->settings = sshd_settings_parse(b->dump)) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	    (b->settings = sshd_settings_parse(b->dump)) == NULL)
+		return cli_error("%s", strerror(errno));
 	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s",
 	    sshd_service(b->settings));
 	b->pam = sshd_files_add(files, path);
@@ -108,9 +104,9 @@ sshd_base_keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
 
 	if (keeps_keys(b, o, now))
 		return true;
-	cli_error("%s%s: AuthorizedKeysFile is none here, outside keyveto's "
-		  "marks: without keyveto's lines nobody would get in by key; "
-		  "nothing was changed: delete that line, and run this again",
+	return cli_error(
+	    "%s%s: AuthorizedKeysFile is none here, outside keyveto's marks: "
+	    "without keyveto's lines nobody would get in by key; nothing was "
+	    "changed: delete that line, and run this again",
 	    o->root, l != NULL ? t->file[l->file].path : SSHD_TREE_TOP);
-	return false;
 }

@@ -42,10 +42,8 @@ sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
 	}
 	if (sshd_copy_is_valid(o->sshd, base, foreign, why, sizeof(why)))
 		return true;
-	if (sshd_copy_is_valid(o->sshd, now, foreign, before, sizeof(before))) {
-		cli_error("%s; nothing was changed", why);
-		return false;
-	}
+	if (sshd_copy_is_valid(o->sshd, now, foreign, before, sizeof(before)))
+		return cli_error("%s; nothing was changed", why);
 	cli_error("warning: %s; this is not because of keyveto: sshd would not "
 		  "start with keyveto's lines either",
 	    why);
@@ -131,14 +129,13 @@ reload(const struct sshd_options *o, const struct sshd_files *files,
 	if (!lacks_top(files) && !lacks_sshd(o)) {
 		if (dump != NULL && sshd_reload(dump))
 			return true;
-		cli_error(sshd_files_have_lines(files, SSHD_FILE_PAMS) ||
+		return cli_error(sshd_files_have_lines(files, SSHD_FILE_PAMS) ||
 			    sshd_files_have_lines(files, SSHD_FILE_KEYVETOS) ?
 			"PAM's lines and those in "
 			"keyveto.conf stay for now: reload sshd, then run this "
 			"again without --reload" :
 			"sshd was not reloaded: reload "
 			"it, then run this again without --reload");
-		return false;
 	}
 	if (!any_listens()) {
 		cli_error("note: %s: not there, and no sshd runs: there is "
@@ -146,12 +143,12 @@ reload(const struct sshd_options *o, const struct sshd_files *files,
 		    missing);
 		return true;
 	}
-	cli_error("%s: not there: a reload would end the sshd that runs here, "
-		  "and nobody could log in; it was not reloaded. PAM's lines "
-		  "and those in keyveto.conf stay for now: install sshd again, "
-		  "then run this again",
+	return cli_error(
+	    "%s: not there: a reload would end the sshd that runs here, and "
+	    "nobody could log in; it was not reloaded. PAM's lines and those "
+	    "in keyveto.conf stay for now: install sshd again, then run this "
+	    "again",
 	    missing);
-	return false;
 }
 
 /* Prints the files that have keyveto's lines. */

@@ -95,10 +95,8 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 	bool holds;
 
 	if (!sshd_copy_is_valid(o->sshd, &plan->next, *o->root != '\0', why,
-		sizeof(why))) {
-		cli_error("%s; nothing was changed", why);
-		return false;
-	}
+		sizeof(why)))
+		return cli_error("%s; nothing was changed", why);
 	if ((next = sshd_ask_settings(o, &plan->next, NULL)) == NULL)
 		return false;
 	holds = sshd_plan_holds(plan, base, next);

@@ -49,10 +49,8 @@ reads_our_file(const struct sshd *sshd)
 	const struct sshd_subject *s = sshd_subject(sshd);
 	struct stat its, ours;
 
-	if (*s->refused != '\0') {
-		cli_error("%s", s->refused);
-		return false;
-	}
+	if (*s->refused != '\0')
+		return cli_error("%s", s->refused);
 	if (strcmp(s->file, SSHD_TREE_TOP) == 0 ||
 	    (stat(s->file, &its) == 0 && stat(SSHD_TREE_TOP, &ours) == 0 &&
 		its.st_dev == ours.st_dev && its.st_ino == ours.st_ino))

@@ -99,10 +99,8 @@ sshd_file_insert(struct sshd_file *f, size_t line, const char *lines)
 	size_t len = f->next != NULL ? f->next_len : f->base_len;
 	char *next = sshd_block_insert(text, len, line, lines, &len);
 
-	if (next == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (next == NULL)
+		return cli_error("%s", strerror(errno));
 	free(f->next);
 	f->next = next;
 	f->next_len = len;

@@ -92,8 +92,7 @@ compare_conf(const struct sshd_file *f, const char *text, size_t len,
 	kv_config_free(&to);
 	if (a != KV_ERR_MEMORY && b != KV_ERR_MEMORY)
 		return true;
-	cli_error("%s", why);
-	return false;
+	return cli_error("%s", why);
 }
 
 /* Whether two paths are of one file, links resolved. */

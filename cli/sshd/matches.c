@@ -88,10 +88,8 @@ complete_blocks(const struct sshd_tree *t, struct sshd_files *files,
 		    asprintf(&text, "%s %s\n%s %s\n", principals, again->value,
 			keyword, value) :
 		    asprintf(&text, "%s %s\n", keyword, value);
-		if (n == -1) {
-			cli_error("%s", strerror(errno));
-			return false;
-		}
+		if (n == -1)
+			return cli_error("%s", strerror(errno));
 		f = sshd_files_add(files, t->file[l->file].path);
 		n = f != NULL && sshd_file_insert(f, l->number + 1, text);
 		free(text);

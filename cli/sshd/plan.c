@@ -106,10 +106,8 @@ write_files_guard(FILE *out, const struct sshd_options *o,
 	char path[PATH_MAX], *copy = strdup(settings->keys_files), *rest = copy;
 	size_t n = 0;
 
-	if (copy == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (copy == NULL)
+		return cli_error("%s", strerror(errno));
 	if (ways_any_user_ca(&base->copy.tree))
 		snprintf(plan->unfit, sizeof(plan->unfit),
 		    "TrustedUserCAKeys is set: behind the guard, sshd asks the "
@@ -315,10 +313,8 @@ plan_guard(const struct sshd_options *o, const struct sshd_base *base,
 	}
 	if (*plan->unfit != '\0')
 		return false;
-	if ((out = open_memstream(&lines, &len)) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if ((out = open_memstream(&lines, &len)) == NULL)
+		return cli_error("%s", strerror(errno));
 	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
 	/* sshd 9.2 ignores a principals command after the keys command. */
 	write_principals(out, o, base->settings, plan);
@@ -400,11 +396,10 @@ judge_pam(const struct sshd_options *o, const struct sshd_base *base,
 	struct pam_stack stack;
 	char why[SSHD_WHY_BYTES];
 
-	if (!base->settings->use_pam) {
-		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
-			  "yes, or use --guard alone");
-		return false;
-	}
+	if (!base->settings->use_pam)
+		return cli_error(
+		    "UsePAM is no: sshd asks no PAM module; set UsePAM yes, or "
+		    "use --guard alone");
 	readable = pam_stack_read(root, sshd_service(base->settings), &stack,
 	    why, sizeof(why));
 	missing = !f->there && stack.n == 0;
@@ -461,10 +456,8 @@ plan_pam(const char *root, struct sshd_file *file, struct sshd_plan *plan)
 {
 	const bool guard = plan->guard || plan->foreign_guard;
 
-	if (*plan->pam_unfit != '\0' && !guard) {
-		cli_error("%s; nothing was changed", plan->pam_unfit);
-		return false;
-	}
+	if (*plan->pam_unfit != '\0' && !guard)
+		return cli_error("%s; nothing was changed", plan->pam_unfit);
 	if (*plan->pam_unfit != '\0')
 		cli_error("note: the PAM module is left out: %s",
 		    plan->pam_unfit);
@@ -494,12 +487,10 @@ plan_config(const struct sshd_options *o, const struct sshd_files *files)
 {
 	struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 
-	if (f->made) {
-		cli_error("%s" KV_CONFIG_PATH ": not there; make install makes "
-			  "it",
+	if (f->made)
+		return cli_error("%s" KV_CONFIG_PATH
+				 ": not there; make install makes it",
 		    o->root);
-		return false;
-	}
 	return !o->warn ||
 	    sshd_file_insert(f, FIRST_LINE,
 		"OnHit warn\nOnProbable warn\nOnError allow\n"
@@ -556,10 +547,10 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_settings *base,
 		if (!plan->guard || watched[i].good ||
 		    sshd_matches_set(&plan->next.tree, watched[i].keyword))
 			continue;
-		cli_error("keyveto's lines have no effect: sshd would still "
-			  "use %s %s; nothing was changed",
+		return cli_error(
+		    "keyveto's lines have no effect: sshd would still use %s "
+		    "%s; nothing was changed",
 		    watched[i].keyword, watched[i].value);
-		return false;
 	}
 	return true;
 }

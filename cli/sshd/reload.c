@@ -78,8 +78,8 @@ sshd_reload(const char *dump)
 	for (size_t i = 0; i < n; i++)
 		if (systemctl("is-active", units[i].socket))
 			return true;
-	cli_error("PidFile %s names no running sshd; nothing was reloaded: "
-		  "reload sshd by hand",
+	return cli_error(
+	    "PidFile %s names no running sshd; nothing was reloaded: reload "
+	    "sshd by hand",
 	    path);
-	return false;
 }

@@ -58,15 +58,12 @@ set_option(struct sshd_options *o, int opt)
 		len = strlen(optarg);
 		while (len > 1 && optarg[len - 1] == '/')
 			len--;
-		if (len >= sizeof(o->root)) {
-			cli_error("--root: the name is too long");
-			return false;
-		}
+		if (len >= sizeof(o->root))
+			return cli_error("--root: the name is too long");
 		snprintf(o->root, sizeof(o->root), "%.*s", (int)len, optarg);
 		if (root_hold(o->root, why, sizeof(why)))
 			return true;
-		cli_error("%s", why);
-		return false;
+		return cli_error("%s", why);
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:
@@ -147,10 +144,8 @@ sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
 	bool ok;
 
 	*c = (struct sshd_copy){ 0 };
-	if (fs != NULL && (change = sshd_files_changes(fs, next, &n)) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if (fs != NULL && (change = sshd_files_changes(fs, next, &n)) == NULL)
+		return cli_error("%s", strerror(errno));
 	ok = sshd_copy_open(c, o->root, change, n, why, sizeof(why));
 	free(change);
 	if (!ok)

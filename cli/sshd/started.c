@@ -138,7 +138,7 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		if (f->whose != SSHD_FILE_SSHDS ||
 		    (f->next == NULL && f->blocks == 0) || !tree_includes(t, f))
 			continue;
-		cli_error(sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
+		return cli_error(sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
 			"%s: its configuration is %s, which includes %s, where "
 			"keyveto's lines for another sshd go; nothing was "
 			"changed: run 'keyveto sshd disable --reload', then "
@@ -148,7 +148,6 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 			"changed: use --pam alone, which writes no file of "
 			"sshd's",
 		    start->place, path, f->path);
-		return false;
 	}
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
@@ -157,14 +156,13 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    (guard_config(args, config, sizeof(config)) &&
 			strcmp(config, KV_CONFIG_PATH) != 0))
 			continue;
-		cli_error(
+		return cli_error(
 		    "%s: %s:%zu: the guard is called here, and would go by the "
-		    "lines in " KV_CONFIG_PATH
-		    " that are meant for another sshd; nothing was changed: "
-		    "give it a copy of that file there (--config FILE), reload "
-		    "that sshd, and run this again",
+		    "lines in " KV_CONFIG_PATH " that are meant for another "
+		    "sshd; nothing was changed: give it a copy of that file "
+		    "there (--config FILE), reload that sshd, and run this "
+		    "again",
 		    start->place, t->file[l->file].path, l->number);
-		return false;
 	}
 	return true;
 }
@@ -183,17 +181,13 @@ file_is_unaffected(const struct started *s, const struct sshd_start *start,
 	/* sshd reads no file with "-f none". */
 	if (strcmp(path, "none") == 0)
 		return true;
-	if (*path != '/') {
-		cli_error(
+	if (*path != '/')
+		return cli_error(
 		    "%s: its configuration is %s, and nobody can tell where "
 		    "that is: start it with the whole path, and run this again",
 		    start->place, path);
-		return false;
-	}
-	if ((change = sshd_files_changes(s->files, true, &n)) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if ((change = sshd_files_changes(s->files, true, &n)) == NULL)
+		return cli_error("%s", strerror(errno));
 	ok = sshd_tree_read(&t, "", path, change, n, why, sizeof(why));
 	if (!ok)
 		cli_error("%s: its configuration is %s, and whether that "

@@ -26,8 +26,8 @@
 static bool
 print_error(const char *root, const char *name)
 {
-	cli_error("%s" KV_STATEDIR "/%s: %s", root, name, strerror(errno));
-	return false;
+	return cli_error("%s" KV_STATEDIR "/%s: %s", root, name,
+	    strerror(errno));
 }
 
 /* -1 after a message. */

@@ -208,10 +208,8 @@ find_group_of(struct status *s, const char *user, size_t *groupp)
 	for (*groupp = 0; *groupp < s->n; ++*groupp)
 		if (memcmp(&s->v[*groupp].ways, &w, sizeof(w)) == 0)
 			return true;
-	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
+	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
+		return cli_error("%s", strerror(errno));
 	s->v = v;
 	v[s->n++] = (struct group){ .ways = w };
 	return true;

@@ -71,10 +71,10 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	kv_judge_close(&judge);
 	if (ok && d.verdict == KV_VERDICT_CLEAN)
 		return true;
-	cli_error("%s: keyveto made %d random keys, and its filters list each "
-		  "one, or cannot judge it; see keyveto doctor",
+	return cli_error(
+	    "%s: keyveto made %d random keys, and its filters list each one, "
+	    "or cannot judge it; see keyveto doctor",
 	    KV_CONFIG_PATH, TRIES);
-	return false;
 }
 
 bool
@@ -93,10 +93,8 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 	/* AuthorizedKeysCommandUser must be able to read the copy. */
 	if (chmod(t->folder, 0755) == -1 ||
 	    !write_file(t->folder, "keyveto.conf", config, len, t->config,
-		sizeof(t->config))) {
-		cli_error("%s: %s", t->folder, strerror(errno));
-		return false;
-	}
+		sizeof(t->config)))
+		return cli_error("%s: %s", t->folder, strerror(errno));
 	return make_clean_key(t, o);
 }
 
@@ -336,10 +334,8 @@ sshd_tryout_module(const struct sshd_tryout *t)
 	    "session requisite " SSHD_MODULE " config=%s\n", t->config);
 	if (!write_file(t->folder, SERVICE, line, strlen(line), path,
 		sizeof(path)) ||
-	    !child_start(&c, open_session, (void *)t)) {
-		cli_error("%s: %s", path, strerror(errno));
-		return false;
-	}
+	    !child_start(&c, open_session, (void *)t))
+		return cli_error("%s: %s", path, strerror(errno));
 	while (record_fill(&in, c.fd) > 0)
 		;
 	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_OPENED)

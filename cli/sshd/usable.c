@@ -57,8 +57,7 @@ file_is_usable(const struct sshd_options *o, struct needed_file p,
 
 	if (root_ask(o->root, 0, 0, is_trusted, &p, why, sizeof(why)))
 		return true;
-	cli_error("%s%s; %s", o->root, why, advice);
-	return false;
+	return cli_error("%s%s; %s", o->root, why, advice);
 }
 
 bool
@@ -133,12 +132,11 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 		if (as == NULL && *o->root == '\0' &&
 		    accounts_add(&asked, user))
 			as = asked.v;
-		if (as == NULL) {
-			cli_error("account %s: there is none of that name, but "
-				  "sshd has to run a command as it",
+		if (as == NULL)
+			return cli_error(
+			    "account %s: there is none of that name, but sshd "
+			    "has to run a command as it",
 			    user);
-			return false;
-		}
 		uid = as->uid;
 		gid = as->gid;
 		accounts_free(&asked); /* as may point into it */

@@ -41,10 +41,9 @@ report_no_room(struct update *u, const char *shown, uint64_t bytes)
 	const int saved = errno;
 
 	progress_clear(&u->progress);
-	cli_error("%s: cannot be written beside %s: %s; it needs %" PRIu64
-		  " bytes",
+	return cli_error(
+	    "%s: cannot be written beside %s: %s; it needs %" PRIu64 " bytes",
 	    shown, u->installed.path, strerror(saved), bytes);
-	return false;
 }
 
 /* Whether fd is the index's file: its size and its SHA-256. */
@@ -223,11 +222,10 @@ count_packed(size_t len, void *arg)
 	if (len == 0)
 		return report_no_room(u, k->from.shown, size);
 	progress_clear(&u->progress);
-	cli_error("%s: is longer than the %" PRIu64
-		  " bytes that the index says: damaged, or changed on its way; "
-		  "try again later",
+	return cli_error("%s: is longer than the %" PRIu64
+			 " bytes that the index says: "
+			 "damaged, or changed on its way; try again later",
 	    k->from.shown, size);
-	return false;
 }
 
 /* Fetches the packed file. False after a message. */
@@ -258,10 +256,10 @@ fetch_packed(struct packed *k)
 		return true;
 	k->keep = false;
 	progress_clear(&u->progress);
-	cli_error("%s: ends after %jd of the %" PRIu64
-		  " bytes that the index says: cut short; try again later",
+	return cli_error("%s: ends after %jd of the %" PRIu64
+			 " bytes that the index says: "
+			 "cut short; try again later",
 	    k->from.shown, (intmax_t)k->part.len, size);
-	return false;
 }
 
 /* Prints why it was not unpacked. */
@@ -272,18 +270,17 @@ report_packed(struct packed *k, const struct unpacked *x)
 
 	switch (x->end) {
 	case UNPACK_TOO_LARGE:
-		cli_error("%s: has more than the %" PRIu64
-			  " bytes that the index says, when unpacked: damaged, "
-			  "or changed on its way; try again later",
+		return cli_error(
+		    "%s: has more than the %" PRIu64 " bytes that the index "
+		    "says, when unpacked: damaged, or changed on its way; try "
+		    "again later",
 		    k->from.shown, size);
-		return false;
 	case UNPACK_NOT_WRITTEN:
 		errno = x->error;
 		return report_no_room(k->u, k->from.shown, size);
 	default:
-		cli_error("%s: %s", k->from.shown,
+		return cli_error("%s: %s", k->from.shown,
 		    x->end == UNPACK_NOT_READ ? strerror(x->error) : x->why);
-		return false;
 	}
 }
 
@@ -412,12 +409,13 @@ check_size(const struct update *u)
 
 	if (file->size <= max && file->packed_size <= max)
 		return true;
-	cli_error("%s: %s has %" PRIu64 " bytes, packed %" PRIu64
-		  ", which is more than MaxSize allows (%" PRIu64
-		  "); if that is right, raise MaxSize",
+	return cli_error("%s: %s has %" PRIu64 " bytes, packed %" PRIu64
+			 ", which is more "
+			 "than MaxSize allows (%" PRIu64
+			 "); if that is right, raise "
+			 "MaxSize",
 	    u->source.from.shown, file->name, file->size, file->packed_size,
 	    u->source.settings.max_bytes);
-	return false;
 }
 
 bool

@@ -384,11 +384,10 @@ may_replace_damaged(struct update_installed *t, const struct filter_head *head,
 		    t->path, kv_strerror(head->whole));
 		return true;
 	}
-	cli_error(
-	    "%s: is not a filter, and stays as it is; name the filter, "
-	    "or give --force to keep this file beside it under another name",
+	return cli_error(
+	    "%s: is not a filter, and stays as it is; name the filter, or give "
+	    "--force to keep this file beside it under another name",
 	    t->path);
-	return false;
 }
 
 static bool

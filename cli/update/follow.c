@@ -93,18 +93,15 @@ split_index(const struct update *u, int fd, int *textp, int *signaturep)
 	size_t len;
 
 	*textp = *signaturep = -1;
-	if (fstat(fd, &st) == -1) {
-		cli_error("%s: %s", shown, strerror(errno));
-		return false;
-	}
+	if (fstat(fd, &st) == -1)
+		return cli_error("%s: %s", shown, strerror(errno));
 	if (!tasks_split(shown, fd, &len))
 		return false;
-	if (len >= (size_t)st.st_size) {
-		cli_error("%s: has no signature at its end: cut short, or not "
-			  "the index of a published folder; correct Index",
+	if (len >= (size_t)st.st_size)
+		return cli_error(
+		    "%s: has no signature at its end: cut short, or not the "
+		    "index of a published folder; correct Index",
 		    shown);
-		return false;
-	}
 	*textp = copy_part(u, fd, 0, len);
 	if (*textp != -1)
 		*signaturep = copy_part(u, fd, len, (size_t)st.st_size - len);
@@ -164,11 +161,11 @@ check_expiry(const struct update *u, int64_t expires)
 		return true;
 	if (!index_format_time(expires, date))
 		snprintf(date, sizeof(date), "?");
-	cli_error("%s: expired at %s, and there is no newer one: somebody may "
-		  "be holding newer ones back; ask its publisher, and compare "
-		  "the clock of this machine",
+	return cli_error(
+	    "%s: expired at %s, and there is no newer one: somebody may be "
+	    "holding newer ones back; ask its publisher, and compare the clock "
+	    "of this machine",
 	    u->source.from.shown, date);
-	return false;
 }
 
 /*
@@ -198,9 +195,8 @@ note_index(struct update *u, const char *sha256)
 	if (u->options->dry_run ||
 	    update_notes_save(place->dir, place->name, s))
 		return true;
-	cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
+	return cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
 	    u->installed.path, place->name, strerror(errno));
-	return false;
 }
 
 /* Verifies and parses the index fd. False after a message. */
@@ -237,12 +233,11 @@ read_index(struct update *u, int fd)
 		return false;
 	if (!check_serial(u, sha256))
 		return false;
-	if (x->date > (int64_t)time(NULL) + SECONDS_A_DAY) {
-		cli_error("%s: its date is in the future; compare the clock of "
-			  "this machine with its publisher's",
+	if (x->date > (int64_t)time(NULL) + SECONDS_A_DAY)
+		return cli_error(
+		    "%s: its date is in the future; compare the clock of this "
+		    "machine with its publisher's",
 		    shown);
-		return false;
-	}
 	/* Also an expired one shows that older ones are replayed. */
 	return note_index(u, sha256) && check_expiry(u, x->expires);
 }

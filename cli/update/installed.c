@@ -20,13 +20,11 @@ update_installed_open(struct update_installed *t, const char *path)
 	if (!replace_find(&t->place, path))
 		return false;
 	if ((dir->st_uid != 0 && dir->st_uid != geteuid()) ||
-	    ((dir->st_mode & 022) != 0 && (dir->st_mode & S_ISVTX) == 0)) {
-		cli_error("%s: its directory is somebody else's, or others may "
-			  "write there; correct owner and mode, or run this as "
-			  "its owner",
+	    ((dir->st_mode & 022) != 0 && (dir->st_mode & S_ISVTX) == 0))
+		return cli_error(
+		    "%s: its directory is somebody else's, or others may write "
+		    "there; correct owner and mode, or run this as its owner",
 		    path);
-		return false;
-	}
 	/* Let replace_open end a run that was killed before it was done. */
 	if (faccessat(t->place.dir, t->place.old_name, F_OK,
 		AT_SYMLINK_NOFOLLOW) == 0) {
@@ -43,8 +41,7 @@ update_installed_open(struct update_installed *t, const char *path)
 		return cli_failed(t->path, "cannot be opened");
 	if (S_ISREG(t->st.st_mode))
 		return true;
-	cli_error("%s: not a regular file", t->path);
-	return false;
+	return cli_error("%s: not a regular file", t->path);
 }
 
 void
@@ -79,10 +76,10 @@ open_unchanged(const struct update_installed *t, struct replace *r)
 		    r->old_st.st_ctim.tv_sec == t->st.st_ctim.tv_sec &&
 		    r->old_st.st_ctim.tv_nsec == t->st.st_ctim.tv_nsec)))
 		return true;
-	cli_error("%s: another program changed it meanwhile; nothing was "
-		  "written, run this again",
+	return cli_error(
+	    "%s: another program changed it meanwhile; nothing was written, "
+	    "run this again",
 	    t->path);
-	return false;
 }
 
 bool

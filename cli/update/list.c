@@ -42,10 +42,8 @@ read_installed(struct update *u)
 	if (!tasks_records(t->path, t->fd, &l->old))
 		return false;
 	t->is_good = l->old.why[0] == '\0';
-	if (!t->is_good && l->old.sha256[0] == '\0') {
-		cli_error("%s: cannot be read: %s", t->path, l->old.why);
-		return false;
-	}
+	if (!t->is_good && l->old.sha256[0] == '\0')
+		return cli_error("%s: cannot be read: %s", t->path, l->old.why);
 	/* What is known is about another file. */
 	if (strcmp(l->known.sha256, l->old.sha256) != 0)
 		l->known.time = -1;
@@ -57,11 +55,10 @@ read_installed(struct update *u)
 		    t->path, l->old.why);
 		return true;
 	}
-	cli_error("%s: is not an exact list (%s), and stays as it is; name the "
-		  "list, or give --force to keep this file beside it under "
-		  "another name",
+	return cli_error(
+	    "%s: is not an exact list (%s), and stays as it is; name the list, "
+	    "or give --force to keep this file beside it under another name",
 	    t->path, l->old.why);
-	return false;
 }
 
 /* " of 2026-11-20", or "" without a date. */
@@ -130,11 +127,10 @@ has_come(const struct update *u)
 
 	if (u->options->force || u->list.manifest.time <= now + SECONDS_A_DAY)
 		return true;
-	cli_error("%s: its date is in the future; compare the clock of "
-		  "this machine with its publisher's. If it is right, "
-		  "use --force",
+	return cli_error(
+	    "%s: its date is in the future; compare the clock of this machine "
+	    "with its publisher's. If it is right, use --force",
 	    u->source.from.shown);
-	return false;
 }
 
 /* Parses the manifest. False after a message. */
@@ -190,12 +186,11 @@ read_mirrored_manifest(struct update *u)
 	if (!deliver_text(u, &file->manifest, MANIFEST_MAX_BYTES) ||
 	    !parse_manifest(u))
 		return false;
-	if (strcmp(m->blocklist_sha256, file->sha256) != 0) {
-		cli_error("%s: the manifest of %s is of another list; ask its "
-			  "publisher",
+	if (strcmp(m->blocklist_sha256, file->sha256) != 0)
+		return cli_error(
+		    "%s: the manifest of %s is of another list; ask its "
+		    "publisher",
 		    shown, file->name);
-		return false;
-	}
 	/* The folder has no such file. */
 	m->lookup_url[0] = '\0';
 	return true;
@@ -341,18 +336,17 @@ struct receiving {
 static bool
 report_too_large(const struct receiving *r, const char *what)
 {
-	cli_error("%s: has more than %" PRIu64 " bytes%s, which is more than "
-		  "MaxSize allows; if that is right, raise MaxSize",
+	return cli_error("%s: has more than %" PRIu64
+			 " bytes%s, which is more than MaxSize "
+			 "allows; if that is right, raise MaxSize",
 	    r->from.shown, r->u->source.settings.max_bytes, what);
-	return false;
 }
 
 static bool
 report_not_written(const struct receiving *r, int error)
 {
-	cli_error("%s: cannot be written beside %s: %s", r->from.shown,
+	return cli_error("%s: cannot be written beside %s: %s", r->from.shown,
 	    r->beside, strerror(error));
-	return false;
 }
 
 static bool
@@ -396,9 +390,9 @@ fetch_packed(struct receiving *r)
 static bool
 report_no_list(const char *shown, const char *why)
 {
-	cli_error("%s: %s: damaged, or not an exact list; ask its publisher",
-	    shown, why);
-	return false;
+	return cli_error(
+	    "%s: %s: damaged, or not an exact list; ask its publisher", shown,
+	    why);
 }
 
 /* Whether all of it was unpacked. False after a message. */
@@ -418,8 +412,7 @@ was_unpacked(const struct receiving *r, const struct unpacked *x)
 	case UNPACK_DAMAGED:
 		break;
 	}
-	cli_error("%s: %s", r->from.shown, x->why);
-	return false;
+	return cli_error("%s: %s", r->from.shown, x->why);
 }
 
 /*
@@ -442,10 +435,10 @@ is_wanted(const char *shown, int part, const char *sha256,
 		return false;
 	if (strcmp(digest, sha256) == 0)
 		return true;
-	cli_error("%s: its SHA-256 is not the one in the manifest: damaged or "
-		  "changed on its way; try again later",
+	return cli_error(
+	    "%s: its SHA-256 is not the one in the manifest: damaged or "
+	    "changed on its way; try again later",
 	    shown);
-	return false;
 }
 
 /*
@@ -539,9 +532,8 @@ deliver_list(struct update *u)
 		return false;
 	if (l->fresh.why[0] == '\0')
 		return update_seen_allows_list(u);
-	cli_error("%s: %s: not an exact list; ask its publisher",
+	return cli_error("%s: %s: not an exact list; ask its publisher",
 	    u->source.from.shown, l->fresh.why);
-	return false;
 }
 
 /* Receives the list, unless the part is it, and verifies it. */
@@ -652,10 +644,9 @@ replace_lookup(struct update *u, struct update_installed *t)
 	bool ok = false, replaced = false;
 	int fd;
 
-	if (m->lookup_url[0] == '\0') {
-		cli_error("%s: names no lookup file", u->source.from.shown);
-		return false;
-	}
+	if (m->lookup_url[0] == '\0')
+		return cli_error("%s: names no lookup file",
+		    u->source.from.shown);
 	if (t->fd != -1 && update_unwanted_hash(t->path, t->fd, sha256) &&
 	    strcmp(sha256, m->lookup_sha256) == 0)
 		return true;
@@ -684,10 +675,8 @@ fetch_lookup(struct update *u)
 
 	if (!u->options->lookup && !u->source.settings.lookup)
 		return true;
-	if (asprintf(&path, "%s" LOOKUP_SUFFIX, u->installed.path) == -1) {
-		cli_error("out of memory");
-		return false;
-	}
+	if (asprintf(&path, "%s" LOOKUP_SUFFIX, u->installed.path) == -1)
+		return cli_error("out of memory");
 	ok = update_installed_open(&t, path) && replace_lookup(u, &t);
 	if (!ok && !u->options->dry_run)
 		cli_error("%s: the list is installed, but this file is not; "
@@ -714,9 +703,8 @@ read_previous(struct update *u, int fd)
 			l->fresh_time = about.time;
 		return true;
 	}
-	cli_error("%s: the previous one, %s, is no exact list: %s",
+	return cli_error("%s: the previous one, %s, is no exact list: %s",
 	    u->installed.path, u->installed.place.previous_name, l->fresh.why);
-	return false;
 }
 
 /* With the ETag, an index that has not changed would say that all is current. */

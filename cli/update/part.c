@@ -18,9 +18,8 @@
 static bool
 report_failure(const struct update_part *p, const char *what)
 {
-	cli_error("%s: %s %s beside it: %s", p->path, what, p->name,
+	return cli_error("%s: %s %s beside it: %s", p->path, what, p->name,
 	    strerror(errno));
-	return false;
 }
 
 void

@@ -16,10 +16,9 @@ report_no_room(struct update_received *p)
 	int saved = errno;
 
 	progress_clear(p->progress);
-	cli_error("%s: cannot be written beside the filter: %s; it needs "
-		  "%jd bytes",
+	return cli_error(
+	    "%s: cannot be written beside the filter: %s; it needs %jd bytes",
 	    p->shown, strerror(saved), (intmax_t)p->expected);
-	return false;
 }
 
 /* Judges the header once it is complete. False after a message. */
@@ -34,25 +33,18 @@ judge_header(struct update_received *p)
 	progress_clear(p->progress);
 	if (!tasks_filter_head(p->shown, p->part->fd, &head))
 		return false;
-	if (head.whole == KV_ERR_SYSTEM) {
-		cli_error("%s: %s", p->shown, strerror(head.error));
-		return false;
-	}
-	if (head.header_err != KV_OK) {
-		cli_error("%s: %s: not a filter; %s", p->shown,
+	if (head.whole == KV_ERR_SYSTEM)
+		return cli_error("%s: %s", p->shown, strerror(head.error));
+	if (head.header_err != KV_OK)
+		return cli_error("%s: %s: not a filter; %s", p->shown,
 		    kv_strerror(head.header_err), p->if_other);
-		return false;
-	}
 	h = &head.header;
 	p->expected = kv_pkbf_file_bytes(h->length);
-	if ((uint64_t)(p->expected - KV_PKBF_HEADER_BYTES) > p->max_bytes) {
-		cli_error("%s: would have %jd bytes, which is more than "
-			  "MaxSize allows (%" PRIu64
-			  "); if that is right, raise "
-			  "MaxSize",
+	if ((uint64_t)(p->expected - KV_PKBF_HEADER_BYTES) > p->max_bytes)
+		return cli_error(
+		    "%s: would have %jd bytes, which is more than MaxSize "
+		    "allows (%" PRIu64 "); if that is right, raise MaxSize",
 		    p->shown, (intmax_t)p->expected, p->max_bytes);
-		return false;
-	}
 	if (!p->judge(h, p->arg))
 		return false;
 	progress_clear(p->progress);
@@ -84,10 +76,10 @@ update_received_count(struct update_received *p, size_t len)
 	if (p->expected == 0 || p->part->len <= p->expected)
 		return true;
 	progress_clear(p->progress);
-	cli_error("%s: is longer than the %jd bytes that its header says: "
-		  "damaged, or not a filter",
+	return cli_error(
+	    "%s: is longer than the %jd bytes that its header says: damaged, "
+	    "or not a filter",
 	    p->shown, (intmax_t)p->expected);
-	return false;
 }
 
 bool

@@ -46,9 +46,8 @@ update_resume_note(struct update *u, const struct fetch *f, off_t at,
 	    update_notes_save(t->place.dir, t->place.name, s))
 		return true;
 	progress_clear(&u->progress);
-	cli_error("%s: cannot write .%s.keyveto-update beside it: %s", t->path,
-	    t->place.name, strerror(errno));
-	return false;
+	return cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
+	    t->path, t->place.name, strerror(errno));
 }
 
 enum fetch_end

@@ -92,11 +92,11 @@ update_seen_allows_time(const struct update *u, int64_t time)
 		return true;
 	update_sources_date(time, date);
 	update_sources_date(highest, latest);
-	cli_error("%s: its list is of %.10s, older than the one of %.10s that "
-		  "was installed before; somebody may want old keys to be "
-		  "accepted again. If it is right, use --force",
+	return cli_error(
+	    "%s: its list is of %.10s, older than the one of %.10s that was "
+	    "installed before; somebody may want old keys to be accepted "
+	    "again. If it is right, use --force",
 	    u->source.from.shown, date, latest);
-	return false;
 }
 
 /* --- what it has lost --------------------------------------------------- */
@@ -213,13 +213,12 @@ has_bits(struct update *u)
 		    u->source.from.shown, k->lost, k->old_set);
 		return true;
 	}
-	cli_error("%s: %" PRIu64 " of the %" PRIu64
-		  " bits of the installed one are no longer set: keys would be "
-		  "accepted again. All updates together may take %" PRIu64
-		  " away, and this one would make it %" PRId64
-		  ". If it is right, use --force",
+	return cli_error(
+	    "%s: %" PRIu64 " of the %" PRIu64 " bits of the installed one are "
+	    "no longer set: keys would be accepted again. All updates together "
+	    "may take %" PRIu64 " away, and this one would make it %" PRId64
+	    ". If it is right, use --force",
 	    u->source.from.shown, k->lost, k->old_set, bound, u->seen.lost);
-	return false;
 }
 
 bool

@@ -125,12 +125,11 @@ find_from(struct update_source *s, const struct update_options *o)
 		return false;
 	folder = is_folder(text, &s->from, &end);
 	s->follows = folder || text == s->settings.index;
-	if (s->follows && o->lookup) {
-		cli_error("%s: a published folder has no lookup file; leave "
-			  "out --lookup",
+	if (s->follows && o->lookup)
+		return cli_error(
+		    "%s: a published folder has no lookup file; leave out "
+		    "--lookup",
 		    s->from.shown);
-		return false;
-	}
 	if (!folder)
 		return true;
 	fetch_place_free(&s->from);
@@ -153,21 +152,18 @@ find_places(struct update_source *s, const struct update_options *o)
 	if (!find_from(s, o))
 		return false;
 	update_notes_source(s->from.where, s->name);
-	if (signers == NULL && s->follows) {
-		cli_error("%s: a published folder needs AllowedSigners in %s: "
-			  "the file of its publisher's signing keys",
+	if (signers == NULL && s->follows)
+		return cli_error(
+		    "%s: a published folder needs AllowedSigners in %s: the "
+		    "file of its publisher's signing keys",
 		    s->from.shown, update_conf_path(o->settings_path));
-		return false;
-	}
 	if (signers == NULL)
 		return true;
 	if ((s->signers = update_open_trusted(signers)) == -1)
 		return false;
 	if (!update_notes_signers(s->signers, s->settings.identity,
-		s->signers_name)) {
-		cli_error("%s: %s", signers, strerror(errno));
-		return false;
-	}
+		s->signers_name))
+		return cli_error("%s: %s", signers, strerror(errno));
 	if (s->follows)
 		return true;
 	/* SignatureURL is only for the file of URL. */

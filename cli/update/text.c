@@ -34,9 +34,8 @@ add(size_t len, void *arg)
 	if (len > 0 && t->len <= t->max)
 		return true;
 	progress_clear(t->f->progress);
-	cli_error("%s: %s", t->f->place->shown,
+	return cli_error("%s: %s", t->f->place->shown,
 	    len > 0 ? t->too_long : strerror(error));
-	return false;
 }
 
 enum fetch_end

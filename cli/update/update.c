@@ -134,23 +134,20 @@ check_age(const struct update *u, enum update_outcome outcome)
 	if (s->max_age == 0 ||
 	    !u->kind->find_time(u, outcome == UPDATE_REPLACED, &when))
 		return true;
-	if (when > now && when - now > SECONDS_A_DAY) {
-		cli_error("%s: %s is in the future, so MaxAge cannot "
-			  "be checked: compare the clock of this machine with "
-			  "its publisher's",
+	if (when > now && when - now > SECONDS_A_DAY)
+		return cli_error(
+		    "%s: %s is in the future, so MaxAge cannot be checked: "
+		    "compare the clock of this machine with its publisher's",
 		    u->installed.path, u->kind->time_name);
-		return false;
-	}
 	days = now > when ? (now - when) / SECONDS_A_DAY : 0;
 	if (days <= s->max_age)
 		return true;
-	cli_error("%s: is %" PRIu64
-		  " days old, more than MaxAge allows (%" PRIu64 ")%s",
+	return cli_error("%s: is %" PRIu64
+			 " days old, more than MaxAge allows (%" PRIu64 ")%s",
 	    u->installed.path, days, s->max_age,
 	    u->options->rollback ?
 		"" :
 		", and the server has no newer one: ask its publisher");
-	return false;
 }
 
 /*

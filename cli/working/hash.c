@@ -43,10 +43,8 @@ working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
 
 	sha256[0] = '\0';
 	working_task_begin(&t, "hash");
-	if (!working_do(&t, why)) {
-		cli_error("%s: cannot be read: %s", shown, why);
-		return false;
-	}
+	if (!working_do(&t, why))
+		return cli_error("%s: cannot be read: %s", shown, why);
 	if ((errno = (int)h.error) != 0)
 		return cli_failed(shown, "cannot be read");
 	memcpy(sha256, h.sha256, sizeof(h.sha256));
