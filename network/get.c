@@ -318,11 +318,11 @@ read_order(struct get *g, struct kv_bytes *b)
 	uint64_t has_proxy;
 
 	if ((g->url = get_text(b)) == NULL ||
-	    record_get_number(b, &g->timeout) != KV_OK ||
-	    record_get_number(b, &g->stall_timeout) != KV_OK ||
-	    record_get_number(b, &g->redirects) != KV_OK ||
-	    record_get_number(b, &g->keep) != KV_OK ||
-	    record_get_number(b, &has_proxy) != KV_OK ||
+	    !record_get_number(b, &g->timeout) ||
+	    !record_get_number(b, &g->stall_timeout) ||
+	    !record_get_number(b, &g->redirects) ||
+	    !record_get_number(b, &g->keep) ||
+	    !record_get_number(b, &has_proxy) ||
 	    (g->proxy = get_text(b)) == NULL)
 		return false;
 	if (!has_proxy) {

@@ -119,8 +119,7 @@ receive_start(struct orders *o)
 		if (tag != NETWORK_VARIABLE || !set_variable(b))
 			return false;
 	}
-	return record_get_number(&b, &version) == KV_OK &&
-	    version == NETWORK_VERSION;
+	return record_get_number(&b, &version) && version == NETWORK_VERSION;
 }
 
 static bool
@@ -134,7 +133,7 @@ find_place(struct kv_bytes b)
 	if (!record_get_text(&b, base, sizeof(base)) ||
 	    !record_get_text(&b, text, sizeof(text)) ||
 	    !record_get_text(&b, suffix, sizeof(suffix)) ||
-	    record_get_number(&b, &other_hosts) != KV_OK)
+	    !record_get_number(&b, &other_hosts))
 		return false;
 	if (base[0] == '\0')
 		url_parse(text, suffix, &place);

@@ -450,7 +450,7 @@ scan_obey(struct kv_bytes b, struct record_out *out)
 
 	if (!record_get_text(&b, h.name, sizeof(h.name)) ||
 	    !record_get_text(&b, h.port, sizeof(h.port)) ||
-	    record_get_number(&b, &timeout) != KV_OK)
+	    !record_get_number(&b, &timeout))
 		return false;
 	h.out = out;
 	h.timeout = (unsigned int)timeout;

@@ -56,7 +56,7 @@ add_opened_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 
 	if (files->n == FILES_MAX ||
 	    !record_get_text(&b, f->path, sizeof(f->path)) ||
-	    record_get_number(&b, &err) != KV_OK ||
+	    !record_get_number(&b, &err) ||
 	    !record_get_text(&b, f->why, sizeof(f->why)))
 		return false;
 	f->err = (enum kv_err)err;
@@ -85,11 +85,10 @@ read_setup(struct kv_bytes b, struct setup *s)
 {
 	uint64_t version;
 
-	if (record_get_number(&b, &version) != KV_OK ||
-	    version != READING_VERSION ||
-	    record_get_number(&b, &s->threads) != KV_OK ||
-	    record_get_number(&b, &s->flags) != KV_OK ||
-	    record_get_number(&b, &s->total) != KV_OK ||
+	if (!record_get_number(&b, &version) || version != READING_VERSION ||
+	    !record_get_number(&b, &s->threads) ||
+	    !record_get_number(&b, &s->flags) ||
+	    !record_get_number(&b, &s->total) ||
 	    (s->config = copy_text(&b)) == NULL)
 		return false;
 	if (s->config[0] == '\0')

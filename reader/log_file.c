@@ -175,8 +175,8 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 	struct log_lines lines = logins;
 	uint64_t what, modified;
 
-	if (record_get_number(&b, &what) != KV_OK ||
-	    record_get_number(&b, &modified) != KV_OK || b.left != 0)
+	if (!record_get_number(&b, &what) ||
+	    !record_get_number(&b, &modified) || b.left != 0)
 		return false;
 	if (what == READING_LOG_AGAIN) {
 		if (!r.began || r.again)

@@ -95,8 +95,8 @@ get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 
 	*file = (struct input_file){ .path = path };
 	if (!record_get_text(&b, path, sizeof(path)) ||
-	    record_get_number(&b, &flags) != KV_OK ||
-	    record_get_number(&b, &file->size) != KV_OK ||
+	    !record_get_number(&b, &flags) ||
+	    !record_get_number(&b, &file->size) ||
 	    (file->fd = orders_next_descriptor(o)) == -1)
 		return false;
 	file->walked = (flags & READING_WALKED) != 0;

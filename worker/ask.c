@@ -72,7 +72,7 @@ ask(struct kv_bytes *b, int *fdp)
 	uint64_t error;
 
 	if (ask_for_any(b, fdp) != WORKING_ANSWER ||
-	    record_get_number(b, &error) != KV_OK)
+	    !record_get_number(b, &error))
 		ask_failed();
 	return (int)error;
 }

@@ -76,7 +76,7 @@ find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
 
 	record_add_text(ask_begin(WORKING_DISTRUST), path);
 	(void)ask(&b, NULL);
-	if (record_get_number(&b, &root) != KV_OK ||
+	if (!record_get_number(&b, &root) ||
 	    !record_get_text(&b, why, KV_TRUSTED_WHY_BYTES))
 		ask_failed();
 	return root != 0;
@@ -124,7 +124,7 @@ input_walk(const char *path, const struct input_walk *w)
 			continue;
 		}
 		if (tag != WORKING_FOUND || fd == -1 ||
-		    record_get_number(&b, &flags) != KV_OK)
+		    !record_get_number(&b, &flags))
 			ask_failed();
 		/* Whoever named the file may keep its name. */
 		if ((flags & WORKING_WALKED) != 0)

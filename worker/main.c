@@ -93,10 +93,10 @@ receive_start_record(struct start *s, uint8_t tag, struct kv_bytes b)
 	uint64_t version, err, out;
 
 	if (tag == WORKING_START) {
-		if (record_get_number(&b, &version) != KV_OK ||
+		if (!record_get_number(&b, &version) ||
 		    version != WORKING_VERSION ||
-		    record_get_number(&b, &err) != KV_OK ||
-		    record_get_number(&b, &out) != KV_OK)
+		    !record_get_number(&b, &err) ||
+		    !record_get_number(&b, &out))
 			ask_failed();
 		s->terminal = err != 0;
 		s->out_terminal = out != 0;

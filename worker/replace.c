@@ -25,7 +25,7 @@ replace_open(struct replace *r, const char *path)
 		.fd = -1 };
 	record_add_text(ask_begin(WORKING_REPLACE), path);
 	error = ask(&b, &r->old);
-	if (record_get_number(&b, &has_old) != KV_OK ||
+	if (!record_get_number(&b, &has_old) ||
 	    kv_bytes_get_string(&b, &old) != KV_OK ||
 	    old.len != sizeof(r->old_st) || (has_old != 0) != (r->old != -1))
 		ask_failed();
@@ -84,7 +84,7 @@ replace_commit(struct replace *r)
 	close(r->fd);
 	r->fd = -1;
 	error = ask(&b, NULL);
-	if (record_get_number(&b, &readable) != KV_OK ||
+	if (!record_get_number(&b, &readable) ||
 	    !record_get_text(&b, r->kept_name, sizeof(r->kept_name)))
 		ask_failed();
 	r->readable = readable != 0;

@@ -30,8 +30,8 @@ task_judge_filter(struct task_work *t)
 	double rate;
 
 	if (!record_get_text(&t->args, new, sizeof(new)) ||
-	    record_get_number(&t->args, &bits) != KV_OK ||
-	    record_get_number(&t->args, &has_old) != KV_OK ||
+	    !record_get_number(&t->args, &bits) ||
+	    !record_get_number(&t->args, &has_old) ||
 	    !record_get_text(&t->args, old, sizeof(old)))
 		return false;
 	memcpy(&rate, &bits, sizeof(rate));

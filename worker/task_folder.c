@@ -110,9 +110,8 @@ task_patch(struct task_work *t)
 	    !record_get_text(b, path, sizeof(path)) ||
 	    !record_get_text(b, p.from, sizeof(p.from)) ||
 	    !record_get_text(b, p.to, sizeof(p.to)) ||
-	    record_get_number(b, &p.type) != KV_OK ||
-	    record_get_number(b, &p.min) != KV_OK ||
-	    record_get_number(b, &p.max) != KV_OK)
+	    !record_get_number(b, &p.type) || !record_get_number(b, &p.min) ||
+	    !record_get_number(b, &p.max))
 		return false;
 	fits = is_promised(&p, &delta) &&
 	    delta_apply(&old, &delta, &out, why) == DELTA_DONE;

@@ -110,7 +110,7 @@ task_former(struct task_work *t)
 	int problems = 0;
 	bool more = true;
 
-	if (record_get_number(&t->args, &all) != KV_OK || t->args.left != 0)
+	if (!record_get_number(&t->args, &all) || t->args.left != 0)
 		return false;
 	kv_lines_init(&lines, t->fd[0], buf, sizeof(buf));
 	while (more && problems < FORMER_PROBLEMS_MAX) {

@@ -83,7 +83,7 @@ get_asked(struct kv_bytes *b)
 {
 	size_t n = 0;
 
-	if (record_get_number(b, &asked.prints) != KV_OK ||
+	if (!record_get_number(b, &asked.prints) ||
 	    (asked.path = copy_text(b)) == NULL)
 		return false;
 	while (b->left > 0 && n < WORDS_MAX)

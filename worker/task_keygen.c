@@ -129,7 +129,7 @@ task_convert(struct task_work *t)
 	uint64_t has_passphrase;
 	int fd[] = { PROGRAM_NULL, t->fd[0] };
 
-	if (record_get_number(&t->args, &has_passphrase) != KV_OK ||
+	if (!record_get_number(&t->args, &has_passphrase) ||
 	    !record_get_text(&t->args, passphrase, sizeof(passphrase)))
 		return false;
 	/* ssh-keygen shall read it from there, and ask no terminal. */

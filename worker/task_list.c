@@ -58,8 +58,8 @@ task_sources(struct task_work *t)
 	size_t len;
 	char *text = read_text(t->fd[0], INDEX_COMPANION_MAX_BYTES, &len);
 
-	if (text == NULL || record_get_number(&t->args, &max) != KV_OK ||
-	    max > KV_SOURCES_MAX_BYTES)
+	if (text == NULL ||
+	    !record_get_limited(&t->args, KV_SOURCES_MAX_BYTES, &max))
 		return false;
 	update_sources_keep_lines(text, (size_t)max);
 	record_add_text(task_result(), text);
@@ -87,8 +87,8 @@ task_unpack(struct task_work *t)
 	uint64_t max, is_list;
 	struct unpacked u;
 
-	if (record_get_number(&t->args, &max) != KV_OK ||
-	    record_get_number(&t->args, &is_list) != KV_OK)
+	if (!record_get_number(&t->args, &max) ||
+	    !record_get_number(&t->args, &is_list))
 		return false;
 	unpack_file(t->fd[0], t->fd[1], max, is_list != 0, &u);
 	unpack_put(task_result(), &u);

@@ -135,7 +135,7 @@ task_make_proof(struct task_work *t)
 	struct record_out *o;
 	uint64_t needed;
 
-	if (record_get_number(&t->args, &needed) != KV_OK ||
+	if (!record_get_number(&t->args, &needed) ||
 	    !record_get_text(&t->args, passphrase, sizeof(passphrase)))
 		return false;
 	file.is_converted = needed == PRIVATE_KEY_NEEDS_KEYGEN;

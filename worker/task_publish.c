@@ -90,8 +90,8 @@ task_judge(struct task_work *t)
 	bool good;
 
 	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    record_get_number(&t->args, &type) != KV_OK ||
-	    record_get_number(&t->args, &has_sources) != KV_OK)
+	    !record_get_number(&t->args, &type) ||
+	    !record_get_number(&t->args, &has_sources))
 		return false;
 	good = type == INDEX_PKBF ?
 	    judge_filter(shown, t->fd[0], &told) :
@@ -221,7 +221,7 @@ task_pack(struct task_work *t)
 	bool good;
 
 	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    record_get_number(&t->args, &type) != KV_OK ||
+	    !record_get_number(&t->args, &type) ||
 	    !record_get_text(&t->args, out_shown, sizeof(out_shown)))
 		return false;
 	good = pack_xz(shown, t->fd[0],

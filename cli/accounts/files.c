@@ -485,8 +485,8 @@ parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
 {
 	uint64_t insecure;
 
-	if (record_get_number(b, &s->ways) != KV_OK ||
-	    record_get_number(b, &insecure) != KV_OK ||
+	if (!record_get_number(b, &s->ways) ||
+	    !record_get_number(b, &insecure) ||
 	    (s->fd = orders_next_descriptor(in)) == -1)
 		return KV_ERR_TRUNCATED;
 	s->insecure = insecure != 0;

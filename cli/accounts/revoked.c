@@ -63,8 +63,9 @@ receive_answer(struct kv_bytes b, void *arg)
 {
 	uint64_t *answer = arg, number;
 
-	if (*answer != NO_ANSWER || record_get_number(&b, &number) != KV_OK ||
-	    number > WORKING_REVOKED_UNKNOWN || b.left != 0)
+	if (*answer != NO_ANSWER ||
+	    !record_get_limited(&b, WORKING_REVOKED_UNKNOWN, &number) ||
+	    b.left != 0)
 		return false;
 	*answer = number;
 	return true;

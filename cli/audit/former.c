@@ -30,10 +30,9 @@ receive_key(struct former *f, struct kv_bytes b)
 	if (kv_bytes_get_string(&b, &digest) != KV_OK ||
 	    digest.len != KV_SHA256_BYTES ||
 	    !record_get_text(&b, type, sizeof(type)) ||
-	    record_get_number(&b, &verdict) != KV_OK ||
-	    verdict < KV_VERDICT_LISTED || verdict > KV_VERDICT_CLEAN ||
-	    record_get_number(&b, &ca) != KV_OK || ca > 1 || b.left != 0 ||
-	    f->keys_max-- == 0)
+	    !record_get_number(&b, &verdict) || verdict < KV_VERDICT_LISTED ||
+	    verdict > KV_VERDICT_CLEAN || !record_get_limited(&b, 1, &ca) ||
+	    b.left != 0 || f->keys_max-- == 0)
 		return false;
 	if (!f->full &&
 	    !logins_add_former(f->logins, digest.p, type,
@@ -51,7 +50,7 @@ receive_problem(struct former *f, struct kv_bytes b)
 	char reason[256];
 	uint64_t line;
 
-	if (record_get_number(&b, &line) != KV_OK ||
+	if (!record_get_number(&b, &line) ||
 	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
 	    ++f->problems > FORMER_PROBLEMS_MAX)
 		return false;
@@ -68,7 +67,7 @@ receive(struct kv_bytes b, void *arg)
 	struct former *f = arg;
 	uint64_t what;
 
-	if (f->done || record_get_number(&b, &what) != KV_OK)
+	if (f->done || !record_get_number(&b, &what))
 		return false;
 	if (what == FORMER_KEY)
 		return receive_key(f, b);

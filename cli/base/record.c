@@ -210,23 +210,22 @@ record_get_text(struct kv_bytes *b, char *text, size_t cap)
 	return true;
 }
 
-enum kv_err
+bool
 record_get_number(struct kv_bytes *b, uint64_t *np)
 {
 	uint32_t high, low;
-	enum kv_err r;
 
-	if ((r = kv_bytes_get_u32(b, &high)) != KV_OK ||
-	    (r = kv_bytes_get_u32(b, &low)) != KV_OK)
-		return r;
+	if (kv_bytes_get_u32(b, &high) != KV_OK ||
+	    kv_bytes_get_u32(b, &low) != KV_OK)
+		return false;
 	*np = (uint64_t)high << 32 | low;
-	return KV_OK;
+	return true;
 }
 
 bool
 record_get_limited(struct kv_bytes *b, uint64_t max, uint64_t *np)
 {
-	return record_get_number(b, np) == KV_OK && *np <= max;
+	return record_get_number(b, np) && *np <= max;
 }
 
 bool

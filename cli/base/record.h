@@ -76,7 +76,7 @@ bool record_cut(struct kv_bytes *b, uint8_t *tagp, struct kv_bytes *payload,
 KV_MUST_CHECK bool record_get_text(struct kv_bytes *b, char *text, size_t cap);
 
 /* Reads a number that record_add_number wrote; one of at most max; 0 or 1. */
-KV_MUST_CHECK enum kv_err record_get_number(struct kv_bytes *b, uint64_t *np);
+KV_MUST_CHECK bool record_get_number(struct kv_bytes *b, uint64_t *np);
 KV_MUST_CHECK bool record_get_limited(struct kv_bytes *b, uint64_t max,
     uint64_t *np);
 KV_MUST_CHECK bool record_get_flag(struct kv_bytes *b, bool *flagp);

@@ -22,8 +22,8 @@ receive_end(struct kv_bytes b, void *arg)
 {
 	struct ended *e = arg;
 
-	e->done = !e->done && record_get_number(&b, &e->error) == KV_OK &&
-	    record_get_number(&b, &e->status) == KV_OK && b.left == 0;
+	e->done = !e->done && record_get_number(&b, &e->error) &&
+	    record_get_number(&b, &e->status) && b.left == 0;
 	return e->done;
 }
 

@@ -152,10 +152,8 @@ network_receive_hello(struct kv_bytes b, bool quiet)
 {
 	uint64_t version, walls;
 
-	if (record_get_number(&b, &version) != KV_OK ||
-	    version != NETWORK_VERSION ||
-	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
-	    b.left != 0)
+	if (!record_get_number(&b, &version) || version != NETWORK_VERSION ||
+	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
 		return false;
 	if (!quiet)
 		wall_warn("keyveto-network", WALL_ALL & ~(unsigned int)walls);
@@ -335,10 +333,9 @@ receive_head(struct get *g, struct kv_bytes b)
 	uint64_t status;
 
 	if (g->has_head || !record_get_limited(&b, 999, &status) ||
-	    record_get_number(&b, &h.retry_after) != KV_OK ||
-	    !get_value(&b, h.etag) || !get_value(&b, h.last_modified) ||
-	    !get_value(&b, h.range) || !get_value(&b, h.encoding) ||
-	    !get_value(&b, h.type) || b.left != 0)
+	    !record_get_number(&b, &h.retry_after) || !get_value(&b, h.etag) ||
+	    !get_value(&b, h.last_modified) || !get_value(&b, h.range) ||
+	    !get_value(&b, h.encoding) || !get_value(&b, h.type) || b.left != 0)
 		return false;
 	g->has_head = true;
 	h.status = (long)status;

@@ -12,8 +12,8 @@ bool
 answer_receive(struct kv_bytes b, struct answer *a)
 {
 	uint64_t kind;
-	const bool ok = record_get_number(&b, &kind) == KV_OK &&
-	    kind > ANSWER_UNREAD && kind <= ANSWER_PROOF &&
+	const bool ok = record_get_number(&b, &kind) && kind > ANSWER_UNREAD &&
+	    kind <= ANSWER_PROOF &&
 	    record_get_text(&b, a->why, sizeof(a->why)) && b.left == 0;
 
 	a->kind = ok ? (enum answer_kind)kind : ANSWER_UNREAD;

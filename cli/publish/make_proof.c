@@ -98,9 +98,8 @@ receive_proofs(struct kv_bytes *b, struct making *m)
 {
 	uint64_t type, bits;
 
-	if (record_get_number(b, &type) != KV_OK ||
-	    type > KV_KEY_MLDSA44_ED25519_OLD ||
-	    record_get_number(b, &bits) != KV_OK || bits > UINT32_MAX ||
+	if (!record_get_limited(b, KV_KEY_MLDSA44_ED25519_OLD, &type) ||
+	    !record_get_limited(b, UINT32_MAX, &bits) ||
 	    !record_get_text(b, m->fingerprint, sizeof(m->fingerprint)))
 		return false;
 	m->type = (enum kv_keytype)type;
@@ -116,7 +115,7 @@ receive_answer(struct kv_bytes b, void *arg)
 	struct answer *a = arg;
 	uint64_t end;
 
-	if (a->done || record_get_number(&b, &end) != KV_OK ||
+	if (a->done || !record_get_number(&b, &end) ||
 	    end > (a->is_last ? PRIVATE_KEY_READ : PRIVATE_KEY_END_MAX) ||
 	    !record_get_text(&b, a->why, sizeof(a->why)) ||
 	    (end == PRIVATE_KEY_READ && !receive_proofs(&b, a->m)) ||

@@ -39,10 +39,9 @@ receive_judged(struct kv_bytes b, void *arg)
 	struct judged *j = arg;
 	uint64_t revision, dated, date;
 
-	j->done = !j->done && record_get_number(&b, &j->good) == KV_OK &&
-	    j->good <= 1 && record_get_number(&b, &revision) == KV_OK &&
-	    revision <= UINT32_MAX && record_get_number(&b, &dated) == KV_OK &&
-	    dated <= 1 && record_get_number(&b, &date) == KV_OK &&
+	j->done = !j->done && record_get_limited(&b, 1, &j->good) &&
+	    record_get_limited(&b, UINT32_MAX, &revision) &&
+	    record_get_limited(&b, 1, &dated) && record_get_number(&b, &date) &&
 	    b.left == 0 && (j->good == 0 || has_bytes(j->fd));
 	if (j->done)
 		*j->facts = (struct publish_facts){
@@ -85,8 +84,8 @@ receive_packed(struct kv_bytes b, void *arg)
 {
 	struct packed *p = arg;
 
-	p->done = !p->done && record_get_number(&b, &p->good) == KV_OK &&
-	    p->good <= 1 && b.left == 0;
+	p->done = !p->done && record_get_limited(&b, 1, &p->good) &&
+	    b.left == 0;
 	return p->done;
 }
 
@@ -125,8 +124,8 @@ receive_made(struct kv_bytes b, void *arg)
 {
 	struct made *m = arg;
 
-	m->done = !m->done && record_get_number(&b, &m->end) == KV_OK &&
-	    m->end <= DELTA_NO_SUCCESSOR &&
+	m->done = !m->done &&
+	    record_get_limited(&b, DELTA_NO_SUCCESSOR, &m->end) &&
 	    record_get_text(&b, m->why, DELTA_WHY_BYTES) && b.left == 0 &&
 	    (m->end != DELTA_DONE || has_bytes(m->delta));
 	return m->done;

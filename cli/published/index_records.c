@@ -49,7 +49,7 @@ index_add_file(struct record_out *o, const struct index_file *f)
 static bool
 get_number(struct kv_bytes *b, uint64_t min, uint64_t max, uint64_t *np)
 {
-	return record_get_number(b, np) == KV_OK && *np >= min && *np <= max;
+	return record_get_number(b, np) && *np >= min && *np <= max;
 }
 
 static bool

@@ -180,19 +180,19 @@ get_rest(struct kv_bytes b, struct manifest_found *f)
 	struct manifest *m = f->manifest;
 	uint64_t ok, time, deprecated, left_out;
 
-	if (record_get_number(&b, &ok) != KV_OK || ok > 1 ||
+	if (!record_get_limited(&b, 1, &ok) ||
 	    !record_get_text(&b, f->why, sizeof(f->why)) ||
 	    !record_get_text(&b, m->blocklist_url, sizeof(m->blocklist_url)) ||
 	    !record_get_text(&b, m->blocklist_sha256,
 		sizeof(m->blocklist_sha256)) ||
 	    !record_get_text(&b, m->lookup_url, sizeof(m->lookup_url)) ||
 	    !record_get_text(&b, m->lookup_sha256, sizeof(m->lookup_sha256)) ||
-	    record_get_number(&b, &time) != KV_OK ||
-	    record_get_number(&b, &deprecated) != KV_OK || deprecated > 1 ||
+	    !record_get_number(&b, &time) ||
+	    !record_get_limited(&b, 1, &deprecated) ||
 	    !record_get_text(&b, m->deprecated_text,
 		sizeof(m->deprecated_text)) ||
-	    record_get_number(&b, &left_out) != KV_OK ||
-	    left_out > MANIFEST_MAX_BYTES || b.left != 0)
+	    !record_get_limited(&b, MANIFEST_MAX_BYTES, &left_out) ||
+	    b.left != 0)
 		return false;
 	m->time = (int64_t)time;
 	m->deprecated = deprecated != 0;
@@ -207,8 +207,7 @@ manifest_get_part(struct kv_bytes b, struct manifest_found *f)
 {
 	uint64_t id;
 
-	if (f->complete || record_get_number(&b, &id) != KV_OK ||
-	    id > MANIFEST_SOURCES)
+	if (f->complete || !record_get_limited(&b, MANIFEST_SOURCES, &id))
 		return false;
 	return id == MANIFEST_SOURCES ?
 	    get_rest(b, f) :

@@ -120,8 +120,7 @@ update_records_put(struct record_out *o, const struct update_records *r)
 bool
 update_records_get(struct kv_bytes *b, struct update_records *r)
 {
-	return record_get_number(b, &r->n) == KV_OK &&
-	    r->n <= KV_BLOCKLIST_RECORDS_MAX &&
+	return record_get_limited(b, KV_BLOCKLIST_RECORDS_MAX, &r->n) &&
 	    record_get_text(b, r->why, sizeof(r->why)) &&
 	    record_get_text(b, r->sha256, sizeof(r->sha256)) &&
 	    (index_is_sha256(r->sha256) ||

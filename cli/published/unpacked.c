@@ -17,8 +17,8 @@ unpack_get(struct kv_bytes b, struct unpacked *u)
 {
 	uint64_t end, error;
 
-	if (record_get_number(&b, &end) != KV_OK || end > UNPACK_END_MAX ||
-	    record_get_number(&b, &error) != KV_OK || error > ERROR_MAX ||
+	if (!record_get_limited(&b, UNPACK_END_MAX, &end) ||
+	    !record_get_limited(&b, ERROR_MAX, &error) ||
 	    !record_get_text(&b, u->why, sizeof(u->why)) || b.left != 0)
 		return false;
 	u->end = (enum unpack_end)end;

@@ -115,13 +115,13 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 	uint64_t part, bits;
 
 	if (!record_get_text(&b, path, sizeof(path)) ||
-	    record_get_number(&b, &key.line) != KV_OK ||
-	    record_get_number(&b, &part) != KV_OK || part > KV_PART_CA ||
+	    !record_get_number(&b, &key.line) ||
+	    !record_get_limited(&b, KV_PART_CA, &part) ||
 	    kv_bytes_get_string(&b, &blob) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.spki) != KV_OK ||
 	    kv_bytes_get_string(&b, &hash) != KV_OK ||
 	    !record_get_text(&b, type, sizeof(type)) ||
-	    record_get_number(&b, &bits) != KV_OK || bits > UINT32_MAX ||
+	    !record_get_limited(&b, UINT32_MAX, &bits) ||
 	    kv_bytes_get_string(&b, &key.comment) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.owner.name) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.owner.dn) != KV_OK || b.left != 0)

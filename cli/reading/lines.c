@@ -48,7 +48,7 @@ receive_problem(struct kv_bytes *b, uint64_t err, struct reading_line *line)
 	uint64_t error;
 
 	if (err == KV_OK || err > KV_ERR_CONFIG ||
-	    record_get_number(b, &error) != KV_OK || error >= ERROR_MAX ||
+	    !record_get_number(b, &error) || error >= ERROR_MAX ||
 	    (error != 0) != (err == KV_ERR_SYSTEM))
 		return false;
 	line->reason = err == KV_ERR_SYSTEM ?
@@ -64,8 +64,8 @@ reading_receive_line(uint8_t tag, struct kv_bytes b, struct reading_line *line)
 	bool ok = false;
 
 	*line = (struct reading_line){ .number = 0 };
-	if (record_get_number(&b, &line->number) != KV_OK ||
-	    record_get_number(&b, &flags) != KV_OK)
+	if (!record_get_number(&b, &line->number) ||
+	    !record_get_number(&b, &flags))
 		return false;
 	if (tag == READING_LINE_KEY || tag == READING_LINE_UNKNOWN) {
 		line->is_free = (flags & READING_FREE) != 0;

@@ -100,8 +100,7 @@ static bool
 get_login(struct kv_bytes *b, struct reading_login *l)
 {
 	*l = (struct reading_login){ .process = 0 };
-	return record_get_number(b, &l->process) == KV_OK &&
-	    get_seconds(b, &l->seconds);
+	return record_get_number(b, &l->process) && get_seconds(b, &l->seconds);
 }
 
 static bool
@@ -145,7 +144,7 @@ reading_receive_outcome(struct kv_bytes b, struct reading_login *l)
 {
 	uint64_t says;
 
-	if (!get_login(&b, l) || record_get_number(&b, &says) != KV_OK ||
+	if (!get_login(&b, l) || !record_get_number(&b, &says) ||
 	    says == OUTCOME_NOTHING || says > OUTCOME_REFUSED)
 		return false;
 	l->says = (enum outcome_says)says;
@@ -178,8 +177,8 @@ reading_receive_log_since(struct kv_bytes b, int64_t *since)
 bool
 reading_receive_log_end(struct kv_bytes b, struct reading_log_end *e)
 {
-	return record_get_number(&b, &e->from_stderr) == KV_OK &&
-	    record_get_number(&b, &e->from_unknown) == KV_OK &&
+	return record_get_number(&b, &e->from_stderr) &&
+	    record_get_number(&b, &e->from_unknown) &&
 	    record_get_text(&b, e->why, sizeof(e->why)) &&
 	    is_printable(e->why) && b.left == 0;
 }

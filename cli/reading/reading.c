@@ -66,8 +66,8 @@ receive_progress(struct reading *x, struct kv_bytes b)
 
 	if (kv_bytes_get_string(&b, &what) != KV_OK ||
 	    what.len >= sizeof(x->what) || !record_get_flag(&b, &things) ||
-	    record_get_number(&b, &done) != KV_OK ||
-	    record_get_number(&b, &total) != KV_OK || b.left != 0)
+	    !record_get_number(&b, &done) || !record_get_number(&b, &total) ||
+	    b.left != 0)
 		return false;
 	for (size_t i = 0; i < what.len; i++)
 		if (what.p[i] != ' ' && (what.p[i] < 'a' || what.p[i] > 'z'))
@@ -94,7 +94,7 @@ receive_totals(struct reading *x, struct kv_bytes b)
 		&r->unsupported, &r->problems, &r->unjudged, &r->usable };
 
 	for (size_t i = 0; i < READING_TOTALS_N; i++)
-		if (record_get_number(&b, total[i]) != KV_OK)
+		if (!record_get_number(&b, total[i]))
 			return false;
 	if (!record_get_flag(&b, &x->all_tested) || b.left != 0)
 		return false;

@@ -48,10 +48,8 @@ receive_hello(struct talk *t, struct kv_bytes b)
 {
 	uint64_t version, walls;
 
-	if (record_get_number(&b, &version) != KV_OK ||
-	    version != READING_VERSION ||
-	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
-	    b.left != 0)
+	if (!record_get_number(&b, &version) || version != READING_VERSION ||
+	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
 		return false;
 	t->greeted = true;
 	if (t->wallsp != NULL)

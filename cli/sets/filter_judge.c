@@ -262,16 +262,16 @@ filter_judged_get(struct kv_bytes b, const char *path, uint64_t old_bits,
 	struct kv_pkbf_header h;
 	uint64_t ok, set;
 
-	if (record_get_number(&b, &ok) != KV_OK || ok > 1)
+	if (!record_get_limited(&b, 1, &ok))
 		return false;
 	j->ok = ok != 0;
 	if (!j->ok)
 		return b.left == 0;
-	if (!get_header(&b, &h) || record_get_number(&b, &set) != KV_OK ||
-	    set == 0 || set > (uint64_t)1 << h.length ||
-	    record_get_number(&b, &j->old_set) != KV_OK ||
-	    j->old_set > old_bits || record_get_number(&b, &j->lost) != KV_OK ||
-	    j->lost > j->old_set || b.left != 0)
+	if (!get_header(&b, &h) || !record_get_number(&b, &set) || set == 0 ||
+	    set > (uint64_t)1 << h.length ||
+	    !record_get_number(&b, &j->old_set) || j->old_set > old_bits ||
+	    !record_get_number(&b, &j->lost) || j->lost > j->old_set ||
+	    b.left != 0)
 		return false;
 	filter_facts_set(path, &h, set, &j->facts);
 	return true;
@@ -306,10 +306,9 @@ filter_head_get(struct kv_bytes b, struct filter_head *f)
 {
 	uint64_t whole, error, header_err;
 
-	if (record_get_number(&b, &whole) != KV_OK || whole > KV_ERR_CONFIG ||
-	    record_get_number(&b, &error) != KV_OK || error > ERROR_MAX ||
-	    record_get_number(&b, &header_err) != KV_OK ||
-	    header_err > KV_ERR_CONFIG)
+	if (!record_get_limited(&b, KV_ERR_CONFIG, &whole) ||
+	    !record_get_limited(&b, ERROR_MAX, &error) ||
+	    !record_get_limited(&b, KV_ERR_CONFIG, &header_err))
 		return false;
 	f->whole = (enum kv_err)whole;
 	f->error = (int)error;

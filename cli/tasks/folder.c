@@ -18,8 +18,8 @@ receive_split(struct kv_bytes b, void *arg)
 {
 	struct split *s = arg;
 
-	s->done = !s->done && record_get_number(&b, &s->len) == KV_OK &&
-	    s->len <= INDEX_MAX_BYTES && b.left == 0;
+	s->done = !s->done &&
+	    record_get_limited(&b, INDEX_MAX_BYTES, &s->len) && b.left == 0;
 	return s->done;
 }
 
@@ -117,8 +117,8 @@ receive_patched(struct kv_bytes b, void *arg)
 {
 	struct patched *p = arg;
 
-	p->done = !p->done && record_get_number(&b, &p->fits) == KV_OK &&
-	    p->fits <= 1 && b.left == 0;
+	p->done = !p->done && record_get_limited(&b, 1, &p->fits) &&
+	    b.left == 0;
 	return p->done;
 }
 

@@ -13,9 +13,8 @@ receive_said(struct kv_bytes b, void *arg)
 {
 	struct keygen_said *s = arg;
 
-	s->done = !s->done && record_get_number(&b, &s->error) == KV_OK &&
-	    s->error <= INT_MAX && record_get_number(&b, &s->status) == KV_OK &&
-	    s->status <= UINT16_MAX &&
+	s->done = !s->done && record_get_limited(&b, INT_MAX, &s->error) &&
+	    record_get_limited(&b, UINT16_MAX, &s->status) &&
 	    record_get_text(&b, s->answer, sizeof(s->answer)) && b.left == 0;
 	return s->done;
 }

@@ -182,8 +182,8 @@ receive_lost(struct kv_bytes b, void *arg)
 {
 	struct lost *l = arg;
 
-	l->done = !l->done && record_get_number(&b, &l->n) == KV_OK &&
-	    l->n <= l->max && b.left == 0;
+	l->done = !l->done && record_get_number(&b, &l->n) && l->n <= l->max &&
+	    b.left == 0;
 	return l->done;
 }
 

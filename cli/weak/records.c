@@ -40,10 +40,10 @@ get_head(struct kv_bytes b, size_t most, struct weak_tests *t)
 {
 	uint64_t n, n_exponents, threads, progress;
 
-	if (record_get_number(&b, &n) != KV_OK ||
-	    record_get_number(&b, &n_exponents) != KV_OK ||
-	    record_get_number(&b, &threads) != KV_OK ||
-	    record_get_number(&b, &progress) != KV_OK || n > most ||
+	if (!record_get_number(&b, &n) ||
+	    !record_get_number(&b, &n_exponents) ||
+	    !record_get_number(&b, &threads) ||
+	    !record_get_number(&b, &progress) || n > most ||
 	    n_exponents > most || threads == 0)
 		return false;
 	*t = (struct weak_tests){
@@ -62,7 +62,7 @@ get_modulus(struct kv_bytes b, struct modulus *m)
 {
 	uint64_t is_open;
 
-	if (record_get_number(&b, &is_open) != KV_OK)
+	if (!record_get_number(&b, &is_open))
 		return false;
 	m->is_open = is_open != 0;
 	return kv_bytes_get_string(&b, &m->n) == KV_OK;
@@ -73,7 +73,7 @@ get_exponent(struct kv_bytes b, size_t n, struct weak_exponent *x)
 {
 	uint64_t modulus;
 
-	if (record_get_number(&b, &modulus) != KV_OK || modulus >= n)
+	if (!record_get_number(&b, &modulus) || modulus >= n)
 		return false;
 	x->modulus = modulus;
 	return kv_bytes_get_string(&b, &x->e) == KV_OK;
@@ -145,10 +145,9 @@ weak_records_get_found(struct kv_bytes b, struct weak_tests *t, size_t *nextp)
 {
 	uint64_t i, class, other;
 
-	if (record_get_number(&b, &i) != KV_OK ||
-	    record_get_number(&b, &class) != KV_OK ||
-	    record_get_number(&b, &other) != KV_OK || b.left != 0 ||
-	    i < *nextp || i >= t->n + t->n_exponents)
+	if (!record_get_number(&b, &i) || !record_get_number(&b, &class) ||
+	    !record_get_number(&b, &other) || b.left != 0 || i < *nextp ||
+	    i >= t->n + t->n_exponents)
 		return false;
 	*nextp = i + 1;
 	if (i < t->n) {

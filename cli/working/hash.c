@@ -20,7 +20,7 @@ receive_hash(struct kv_bytes b, void *arg)
 {
 	struct hashed *h = arg;
 
-	h->done = !h->done && record_get_number(&b, &h->error) == KV_OK &&
+	h->done = !h->done && record_get_number(&b, &h->error) &&
 	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
 	    strlen(h->sha256) == WORKING_HASH_CHARS - 1 &&
 	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1 &&

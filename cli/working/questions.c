@@ -201,7 +201,7 @@ answer_open(struct questions *q, struct kv_bytes b)
 	bool ok;
 
 	if (!record_get_text(&b, path, sizeof(path)) ||
-	    record_get_number(&b, &no_wait) != KV_OK || b.left != 0)
+	    !record_get_number(&b, &no_wait) || b.left != 0)
 		return false;
 	flags = no_wait != 0 ? O_NONBLOCK : 0;
 	naming = find_naming(q, path, &folder);
@@ -440,8 +440,7 @@ answer_commit(struct questions *q, struct kv_bytes b)
 	uint64_t flags;
 	bool ok;
 
-	if (record_get_number(&b, &flags) != KV_OK || b.left != 0 ||
-	    r->fd == -1)
+	if (!record_get_number(&b, &flags) || b.left != 0 || r->fd == -1)
 		return false;
 	r->keep_old = (flags & WORKING_KEEP_OLD) != 0;
 	r->keep_beside = (flags & WORKING_KEEP_BESIDE) != 0;

@@ -130,10 +130,8 @@ receive_hello(struct working *w, struct kv_bytes b)
 {
 	uint64_t version, walls;
 
-	if (record_get_number(&b, &version) != KV_OK ||
-	    version != WORKING_VERSION ||
-	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
-	    b.left != 0)
+	if (!record_get_number(&b, &version) || version != WORKING_VERSION ||
+	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
 		return false;
 	w->greeted = true;
 	wall_warn("keyveto-worker", WALL_ALL & ~(unsigned int)walls);
@@ -148,9 +146,9 @@ receive_progress(struct working *w, struct kv_bytes b)
 
 	/* Without a terminal it is asked for none. */
 	if (!w->terminal || !record_get_text(&b, what, sizeof(what)) ||
-	    record_get_number(&b, &things) != KV_OK || things > 1 ||
-	    record_get_number(&b, &done) != KV_OK ||
-	    record_get_number(&b, &total) != KV_OK || b.left != 0)
+	    !record_get_limited(&b, 1, &things) ||
+	    !record_get_number(&b, &done) || !record_get_number(&b, &total) ||
+	    b.left != 0)
 		return false;
 	for (const char *p = what; *p != '\0'; p++)
 		if (*p < ' ' || *p > '~')
