@@ -13,8 +13,6 @@
 #include "sshd_config/words.h"
 #include "working/working.h"
 
-#define NO_ANSWER UINT64_MAX
-
 /*
  * Copies the values of RevokedKeys, which may have several lines since 10.3.
  * Returns NULL if there is none, or without memory, with *failed then.
@@ -58,36 +56,23 @@ revoked_any(const struct sshd_settings *settings)
 	return any;
 }
 
-static bool
-receive_answer(struct kv_bytes b, void *arg)
-{
-	uint64_t *answer = arg, number;
-
-	if (*answer != NO_ANSWER ||
-	    !record_get_limited(&b, WORKING_REVOKED_UNKNOWN, &number) ||
-	    b.left != 0)
-		return false;
-	*answer = number;
-	return true;
-}
-
 /* Has a worker look for the key in the file. Without an answer: doubt. */
 static bool
 is_in_file(int fd, struct kv_span blob, bool doubt)
 {
-	uint64_t answer = NO_ANSWER;
+	uint64_t answer;
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
 		.file_bytes = WORKING_KRL_BYTES,
-		.result = receive_answer,
-		.arg = &answer,
+		.number = &answer,
+		.max = WORKING_REVOKED_UNKNOWN,
 	};
 	char why[WALL_WHY_BYTES];
 
 	working_task_begin(&t, "revoked");
 	record_add_bytes(&t.args, blob.p, blob.len);
-	if (!working_do(&t, why) || answer >= WORKING_REVOKED_UNKNOWN)
+	if (!working_do(&t, why) || answer == WORKING_REVOKED_UNKNOWN)
 		return doubt;
 	return answer == WORKING_REVOKED;
 }

@@ -86,6 +86,7 @@ former_read(struct logins *l, struct report *r, const char *path)
 		.n_fds = 1,
 		.result = receive,
 		.arg = &f,
+		.has_parts = true,
 		.done = &f.done,
 	};
 	char why[WALL_WHY_BYTES];

@@ -249,31 +249,20 @@ refuse_page(struct api *a)
 	    json ? "" : a->type);
 }
 
-struct verifying {
-	struct answer *answer;
-	bool done;
-};
-
 static bool
 receive_answer(struct kv_bytes b, void *arg)
 {
-	struct verifying *v = arg;
-	const bool first = !v->done;
-
-	v->done = true;
-	return first && answer_receive(b, v->answer);
+	return answer_receive(b, arg);
 }
 
 void
 api_verify(int fd, struct kv_span spki, struct answer *answer)
 {
-	struct verifying v = { .answer = answer };
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_answer,
-		.arg = &v,
-		.done = &v.done,
+		.arg = answer,
 	};
 	char why[WALL_WHY_BYTES];
 

@@ -13,7 +13,6 @@
 
 /* How journalctl ended. */
 struct ended {
-	bool done;
 	uint64_t error, status; /* an errno or 0; waitpid(2)'s */
 };
 
@@ -22,9 +21,8 @@ receive_end(struct kv_bytes b, void *arg)
 {
 	struct ended *e = arg;
 
-	e->done = !e->done && record_get_number(&b, &e->error) &&
+	return record_get_number(&b, &e->error) &&
 	    record_get_number(&b, &e->status) && b.left == 0;
-	return e->done;
 }
 
 /* Has journalctl print into fd, which is closed. NULL with why. */
@@ -66,11 +64,10 @@ bool
 journalctl_read(struct log_reading *l, enum reading_log what,
     const struct journalctl *j, char why[static LOG_WHY_BYTES])
 {
-	struct ended ended = { .done = false };
+	struct ended ended = { .error = 0 };
 	struct working_task t = {
 		.result = receive_end,
 		.arg = &ended,
-		.done = &ended.done,
 		.deadline = l->deadline,
 	};
 	struct working *w;

@@ -72,7 +72,6 @@ set_names(struct making *m)
 
 /* What the task "make-proof" answers. */
 struct answer {
-	bool done;
 	bool is_last; /* it may need nothing more */
 	struct making *m;
 	enum private_key_end end;
@@ -115,14 +114,13 @@ receive_answer(struct kv_bytes b, void *arg)
 	struct answer *a = arg;
 	uint64_t end;
 
-	if (a->done || !record_get_number(&b, &end) ||
+	if (!record_get_number(&b, &end) ||
 	    end > (a->is_last ? PRIVATE_KEY_READ : PRIVATE_KEY_END_MAX) ||
 	    !record_get_text(&b, a->why, sizeof(a->why)) ||
 	    (end == PRIVATE_KEY_READ && !receive_proofs(&b, a->m)) ||
 	    b.left != 0)
 		return false;
 	a->end = (enum private_key_end)end;
-	a->done = true;
 	return true;
 }
 
@@ -141,7 +139,6 @@ sign(struct making *m, int fd, enum private_key_end needed,
 		.file_bytes = WORKING_COPY_BYTES,
 		.result = receive_answer,
 		.arg = &a,
-		.done = &a.done,
 	};
 
 	working_task_begin(&t, "make-proof");

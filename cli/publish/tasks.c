@@ -27,7 +27,6 @@ most_bytes(int fd)
 /* --- what is given ------------------------------------------------------ */
 
 struct judged {
-	bool done;
 	int fd;
 	uint64_t good;
 	struct publish_facts *facts;
@@ -37,19 +36,20 @@ static bool
 receive_judged(struct kv_bytes b, void *arg)
 {
 	struct judged *j = arg;
-	uint64_t revision, dated, date;
+	uint64_t revision, date;
+	bool dated;
 
-	j->done = !j->done && record_get_limited(&b, 1, &j->good) &&
-	    record_get_limited(&b, UINT32_MAX, &revision) &&
-	    record_get_limited(&b, 1, &dated) && record_get_number(&b, &date) &&
-	    b.left == 0 && (j->good == 0 || has_bytes(j->fd));
-	if (j->done)
-		*j->facts = (struct publish_facts){
-			.revision = (uint32_t)revision,
-			.dated = dated != 0,
-			.date = (int64_t)date,
-		};
-	return j->done;
+	if (!record_get_limited(&b, 1, &j->good) ||
+	    !record_get_limited(&b, UINT32_MAX, &revision) ||
+	    !record_get_flag(&b, &dated) || !record_get_number(&b, &date) ||
+	    b.left != 0 || (j->good != 0 && !has_bytes(j->fd)))
+		return false;
+	*j->facts = (struct publish_facts){
+		.revision = (uint32_t)revision,
+		.dated = dated,
+		.date = (int64_t)date,
+	};
+	return true;
 }
 
 bool
@@ -62,7 +62,6 @@ publish_task_judge(const char *shown, int fd, enum index_type type, int sources,
 		.n_fds = 2,
 		.result = receive_judged,
 		.arg = &j,
-		.done = &j.done,
 	};
 
 	working_task_begin(&t, "judge");
@@ -74,46 +73,29 @@ publish_task_judge(const char *shown, int fd, enum index_type type, int sources,
 
 /* --- packing ------------------------------------------------------------ */
 
-struct packed {
-	bool done;
-	uint64_t good;
-};
-
-static bool
-receive_packed(struct kv_bytes b, void *arg)
-{
-	struct packed *p = arg;
-
-	p->done = !p->done && record_get_limited(&b, 1, &p->good) &&
-	    b.left == 0;
-	return p->done;
-}
-
 bool
 publish_task_pack(const char *shown, int in, enum index_type type,
     const char *out_shown, int out)
 {
-	struct packed p = { .done = false };
+	uint64_t good;
 	struct working_task t = {
 		.fd = { in, out },
 		.n_fds = 2,
 		.file_bytes = most_bytes(in),
-		.result = receive_packed,
-		.arg = &p,
-		.done = &p.done,
+		.number = &good,
+		.max = 1,
 	};
 
 	working_task_begin(&t, "pack");
 	record_add_text(&t.args, shown);
 	record_add_number(&t.args, type);
 	record_add_text(&t.args, out_shown);
-	return tasks_do(&t, shown) && p.good != 0;
+	return tasks_do(&t, shown) && good != 0;
 }
 
 /* --- a delta ------------------------------------------------------------ */
 
 struct made {
-	bool done;
 	int delta;
 	uint64_t end;
 	char *why;
@@ -124,11 +106,9 @@ receive_made(struct kv_bytes b, void *arg)
 {
 	struct made *m = arg;
 
-	m->done = !m->done &&
-	    record_get_limited(&b, DELTA_NO_SUCCESSOR, &m->end) &&
+	return record_get_limited(&b, DELTA_NO_SUCCESSOR, &m->end) &&
 	    record_get_text(&b, m->why, DELTA_WHY_BYTES) && b.left == 0 &&
 	    (m->end != DELTA_DONE || has_bytes(m->delta));
-	return m->done;
 }
 
 enum delta_end
@@ -142,7 +122,6 @@ publish_task_delta(const struct publish_delta *d,
 		.file_bytes = most_bytes(d->old) + most_bytes(d->new),
 		.result = receive_made,
 		.arg = &m,
-		.done = &m.done,
 	};
 
 	working_task_begin(&t, "delta");

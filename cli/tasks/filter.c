@@ -18,7 +18,6 @@ is_whole(int fd, const struct kv_pkbf_header *h)
 }
 
 struct head {
-	bool done;
 	int fd;
 	struct filter_head *f;
 };
@@ -26,11 +25,10 @@ struct head {
 static bool
 receive_head(struct kv_bytes b, void *arg)
 {
-	struct head *h = arg;
+	const struct head *h = arg;
 
-	h->done = !h->done && filter_head_get(b, h->f) &&
+	return filter_head_get(b, h->f) &&
 	    (h->f->whole != KV_OK || is_whole(h->fd, &h->f->header));
-	return h->done;
 }
 
 bool
@@ -42,7 +40,6 @@ tasks_filter_head(const char *shown, int fd, struct filter_head *f)
 		.n_fds = 1,
 		.result = receive_head,
 		.arg = &h,
-		.done = &h.done,
 	};
 
 	working_task_begin(&t, "filter-head");
@@ -50,7 +47,6 @@ tasks_filter_head(const char *shown, int fd, struct filter_head *f)
 }
 
 struct judged {
-	bool done;
 	int fd;
 	const char *shown;
 	uint64_t old_bits;
@@ -60,12 +56,10 @@ struct judged {
 static bool
 receive_judged(struct kv_bytes b, void *arg)
 {
-	struct judged *x = arg;
+	const struct judged *x = arg;
 
-	x->done = !x->done &&
-	    filter_judged_get(b, x->shown, x->old_bits, x->j) &&
+	return filter_judged_get(b, x->shown, x->old_bits, x->j) &&
 	    (!x->j->ok || is_whole(x->fd, &x->j->facts.header));
-	return x->done;
 }
 
 bool
@@ -79,7 +73,6 @@ tasks_judge_filter(const char *shown, int fd, double max_rate,
 		.n_fds = 2,
 		.result = receive_judged,
 		.arg = &x,
-		.done = &x.done,
 		.stopped = stopped,
 	};
 	uint64_t bits;

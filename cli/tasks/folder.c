@@ -8,38 +8,22 @@
 
 /* --- the index ---------------------------------------------------------- */
 
-struct split {
-	bool done;
-	uint64_t len;
-};
-
-static bool
-receive_split(struct kv_bytes b, void *arg)
-{
-	struct split *s = arg;
-
-	s->done = !s->done &&
-	    record_get_limited(&b, INDEX_MAX_BYTES, &s->len) && b.left == 0;
-	return s->done;
-}
-
 bool
 tasks_split(const char *shown, int fd, size_t *lenp)
 {
-	struct split s = { .done = false };
+	uint64_t len;
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
-		.result = receive_split,
-		.arg = &s,
-		.done = &s.done,
+		.number = &len,
+		.max = INDEX_MAX_BYTES,
 	};
 
 	*lenp = 0;
 	working_task_begin(&t, "split");
 	if (!tasks_do(&t, shown))
 		return false;
-	*lenp = (size_t)s.len;
+	*lenp = (size_t)len;
 	return true;
 }
 
@@ -96,6 +80,7 @@ tasks_index(const char *shown, int fd, struct index *x,
 		.n_fds = 1,
 		.result = receive_index,
 		.arg = &p,
+		.has_parts = true,
 		.done = &p.done,
 	};
 
@@ -107,32 +92,16 @@ tasks_index(const char *shown, int fd, struct index *x,
 
 /* --- a delta ------------------------------------------------------------ */
 
-struct patched {
-	bool done;
-	uint64_t fits;
-};
-
-static bool
-receive_patched(struct kv_bytes b, void *arg)
-{
-	struct patched *p = arg;
-
-	p->done = !p->done && record_get_limited(&b, 1, &p->fits) &&
-	    b.left == 0;
-	return p->done;
-}
-
 bool
 tasks_patch(const struct folder_patch *p)
 {
-	struct patched r = { .done = false };
+	uint64_t fits;
 	struct working_task t = {
 		.fd = { p->old, p->patch, p->out },
 		.n_fds = 3,
 		.file_bytes = p->max,
-		.result = receive_patched,
-		.arg = &r,
-		.done = &r.done,
+		.number = &fits,
+		.max = 1,
 		.stopped = p->stopped,
 	};
 	char why[WALL_WHY_BYTES];
@@ -146,7 +115,7 @@ tasks_patch(const struct folder_patch *p)
 	record_add_number(&t.args, p->min);
 	record_add_number(&t.args, p->max);
 	if (working_do(&t, why))
-		return r.fits != 0;
+		return fits != 0;
 	if (!p->stopped())
 		cli_error("warning: %s: a delta is not used: %s", p->shown,
 		    why);

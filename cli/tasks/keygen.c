@@ -13,10 +13,9 @@ receive_said(struct kv_bytes b, void *arg)
 {
 	struct keygen_said *s = arg;
 
-	s->done = !s->done && record_get_limited(&b, INT_MAX, &s->error) &&
+	return record_get_limited(&b, INT_MAX, &s->error) &&
 	    record_get_limited(&b, UINT16_MAX, &s->status) &&
 	    record_get_text(&b, s->answer, sizeof(s->answer)) && b.left == 0;
-	return s->done;
 }
 
 static bool
@@ -26,7 +25,6 @@ run_keygen(struct working_task *t, struct keygen_said *said,
 	t->result = receive_said;
 	t->file_bytes = WORKING_COPY_BYTES;
 	t->arg = said;
-	t->done = &said->done;
 	return working_do(t, why);
 }
 
@@ -37,7 +35,7 @@ run_with_data(struct working_task *t, int data, struct keygen_said *said,
 {
 	bool ok;
 
-	*said = (struct keygen_said){ .done = false };
+	*said = (struct keygen_said){ .error = 0 };
 	if ((t->fd[0] = io_reopen(data)) == -1) {
 		said->error = (uint64_t)errno;
 		record_out_free(&t->args);
@@ -81,7 +79,7 @@ tasks_convert(int key, const char *passphrase, struct keygen_said *said,
 {
 	struct working_task t = { .fd = { key }, .n_fds = 1 };
 
-	*said = (struct keygen_said){ .done = false };
+	*said = (struct keygen_said){ .error = 0 };
 	working_task_begin(&t, "convert");
 	record_add_number(&t.args, passphrase != NULL);
 	record_add_text(&t.args, passphrase != NULL ? passphrase : "");

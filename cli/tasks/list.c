@@ -27,6 +27,7 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
 		.n_fds = 1,
 		.result = receive_manifest,
 		.arg = &found,
+		.has_parts = true,
 		.done = &found.complete,
 	};
 
@@ -42,7 +43,6 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
 /* --- the sources -------------------------------------------------------- */
 
 struct lines {
-	bool done;
 	size_t max;
 	char *text;
 };
@@ -50,11 +50,9 @@ struct lines {
 static bool
 receive_lines(struct kv_bytes b, void *arg)
 {
-	struct lines *l = arg;
+	const struct lines *l = arg;
 
-	l->done = !l->done && record_get_text(&b, l->text, l->max + 1) &&
-	    b.left == 0;
-	return l->done;
+	return record_get_text(&b, l->text, l->max + 1) && b.left == 0;
 }
 
 char *
@@ -66,7 +64,6 @@ tasks_sources(const char *shown, int fd, size_t max)
 		.n_fds = 1,
 		.result = receive_lines,
 		.arg = &l,
-		.done = &l.done,
 	};
 
 	if (l.text == NULL) {
@@ -92,7 +89,6 @@ has_size(int fd, uint64_t size)
 }
 
 struct records {
-	bool done;
 	int fd;
 	struct update_records *r;
 };
@@ -100,12 +96,11 @@ struct records {
 static bool
 receive_records(struct kv_bytes b, void *arg)
 {
-	struct records *x = arg;
+	const struct records *x = arg;
 
-	x->done = !x->done && update_records_get(&b, x->r) && b.left == 0 &&
+	return update_records_get(&b, x->r) && b.left == 0 &&
 	    (x->r->why[0] != '\0' ||
 		has_size(x->fd, x->r->n * KV_BLOCKLIST_RECORD_BYTES));
-	return x->done;
 }
 
 bool
@@ -117,7 +112,6 @@ tasks_records(const char *shown, int fd, struct update_records *r)
 		.n_fds = 1,
 		.result = receive_records,
 		.arg = &x,
-		.done = &x.done,
 	};
 
 	working_task_begin(&t, "records");
@@ -129,32 +123,22 @@ tasks_records(const char *shown, int fd, struct update_records *r)
 
 /* --- unpacking ---------------------------------------------------------- */
 
-struct unpacking {
-	bool done;
-	struct unpacked *x;
-};
-
 static bool
 receive_unpacked(struct kv_bytes b, void *arg)
 {
-	struct unpacking *k = arg;
-
-	k->done = !k->done && unpack_get(b, k->x);
-	return k->done;
+	return unpack_get(b, arg);
 }
 
 bool
 tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
     bool (*stopped)(void), off_t *lenp, struct unpacked *x)
 {
-	struct unpacking k = { .x = x };
 	struct working_task t = {
 		.fd = { packed, out },
 		.n_fds = 2,
 		.file_bytes = max,
 		.result = receive_unpacked,
-		.arg = &k,
-		.done = &k.done,
+		.arg = x,
 		.stopped = stopped,
 	};
 	struct stat st;
@@ -172,40 +156,22 @@ tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
 
 /* --- losses ------------------------------------------------------------- */
 
-struct lost {
-	bool done;
-	uint64_t n, max;
-};
-
-static bool
-receive_lost(struct kv_bytes b, void *arg)
-{
-	struct lost *l = arg;
-
-	l->done = !l->done && record_get_number(&b, &l->n) && l->n <= l->max &&
-	    b.left == 0;
-	return l->done;
-}
-
 bool
 tasks_lost_records(const char *old_shown, int old, uint64_t n,
     const char *new_shown, int new, uint64_t *lostp)
 {
-	struct lost l = { .max = n };
 	struct working_task t = {
 		.fd = { old, new },
 		.n_fds = 2,
-		.result = receive_lost,
-		.arg = &l,
-		.done = &l.done,
+		.number = lostp,
+		.max = n,
 	};
 
 	working_task_begin(&t, "lost-records");
 	record_add_text(&t.args, old_shown);
 	record_add_text(&t.args, new_shown);
+	if (tasks_do(&t, new_shown))
+		return true;
 	*lostp = 0;
-	if (!tasks_do(&t, new_shown))
-		return false;
-	*lostp = l.n;
-	return true;
+	return false;
 }

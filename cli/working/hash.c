@@ -10,7 +10,6 @@
 
 /* What the task "hash" answers. */
 struct hashed {
-	bool done;
 	uint64_t error;
 	char sha256[WORKING_HASH_CHARS];
 };
@@ -20,24 +19,22 @@ receive_hash(struct kv_bytes b, void *arg)
 {
 	struct hashed *h = arg;
 
-	h->done = !h->done && record_get_number(&b, &h->error) &&
+	return record_get_number(&b, &h->error) &&
 	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
 	    strlen(h->sha256) == WORKING_HASH_CHARS - 1 &&
 	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1 &&
 	    b.left == 0;
-	return h->done;
 }
 
 bool
 working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
 {
-	struct hashed h = { .done = false };
+	struct hashed h = { .error = 0 };
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_hash,
 		.arg = &h,
-		.done = &h.done,
 	};
 	char why[WALL_WHY_BYTES];
 

@@ -53,6 +53,7 @@ working_weak(struct weak_tests *t)
 		.n_fds = 1,
 		.result = receive_found,
 		.arg = &a,
+		.has_parts = true,
 	};
 	char why[WALL_WHY_BYTES];
 	bool ok;

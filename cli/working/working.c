@@ -46,7 +46,7 @@ struct working {
 	struct progress progress;
 	char what[64]; /* of the progress shown last */
 	bool is_open[CHANNELS];
-	bool greeted, terminal;
+	bool greeted, terminal, has_result;
 	int silent_ms;
 	int64_t deadline; /* of a task; 0: none */
 	char why[WALL_WHY_BYTES];
@@ -241,6 +241,28 @@ wait_for_worker(struct working *w)
 	return p[SOCKET].revents != 0;
 }
 
+/* Only a result that has parts comes more than once. */
+static bool
+receive_result(struct working *w, struct kv_bytes b)
+{
+	const struct working_task *t = w->task;
+	const bool is_first = !w->has_result;
+
+	w->has_result = true;
+	if (t->number != NULL)
+		return is_first && record_get_limited(&b, t->max, t->number) &&
+		    b.left == 0;
+	return (is_first || t->has_parts) && t->result(b, t->arg);
+}
+
+static bool
+has_whole_result(const struct working *w)
+{
+	if (!w->task->has_parts)
+		return w->has_result;
+	return w->task->done == NULL || *w->task->done;
+}
+
 /* Handles what needs no answer. False if it is a question. */
 static bool
 receive_news(struct working *w, uint8_t tag, struct kv_bytes b)
@@ -252,7 +274,7 @@ receive_news(struct working *w, uint8_t tag, struct kv_bytes b)
 	else if (tag == WORKING_PROGRESS)
 		ok = receive_progress(w, b);
 	else if (w->task != NULL)
-		ok = tag == WORKING_RESULT && w->task->result(b, w->task->arg);
+		ok = tag == WORKING_RESULT && receive_result(w, b);
 	else
 		return false;
 	if (!ok)
@@ -512,7 +534,7 @@ working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES])
 		serve(w);
 	if (end_worker(w, &status) && status != 0)
 		fail(w, "could not do it");
-	else if (w->task->done != NULL && !*w->task->done)
+	else if (!has_whole_result(w))
 		fail(w, "told nothing");
 	ok = !has_failed(w);
 	snprintf(why, WALL_WHY_BYTES, "%s", w->why);

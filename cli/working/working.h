@@ -32,13 +32,16 @@ struct working_task {
 	size_t n_fds;
 	/* How long a file may get by that. A pipe may get any number of bytes. */
 	uint64_t file_bytes;
+	/* The result is one number, of at most max. NULL: it is no number. */
+	uint64_t *number, max;
 	/*
-	 * Takes each part of the result, and sets *done when it has all of it.
-	 * False: it is none that the task has. It ends the task.
+	 * Receives the result, or each part of one that has parts. False: it is
+	 * none that the task has. It ends the task.
 	 */
 	bool (*result)(struct kv_bytes b, void *arg);
-	const bool *done; /* NULL: it may have none */
 	void *arg;
+	bool has_parts;
+	const bool *done; /* set with the last part; NULL: it may have none */
 	bool (*stopped)(void); /* NULL: nothing stops it */
 	int64_t deadline;      /* of io_deadline; 0: a day */
 };
