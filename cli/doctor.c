@@ -2,7 +2,6 @@
 /* keyveto doctor: checks everything that keeps listed keys out. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "command.h"

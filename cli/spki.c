@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto spki: prints the SPKIs that are looked up for a key. */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <netdb.h>

@@ -10,7 +10,6 @@
 #include <openssl/crypto.h>
 #include <seccomp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

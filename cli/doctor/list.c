@@ -2,11 +2,9 @@
 /* The exact lists: whether they can be read, are in order, and are fresh. */
 #include "doctor/doctor.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sets/list_consulted.h"

@@ -6,7 +6,6 @@
 #include "doctor/doctor.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

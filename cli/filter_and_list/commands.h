@@ -4,7 +4,6 @@
 #define CLI_FILTER_AND_LIST_COMMANDS_H
 
 #include <jansson.h>
-#include <limits.h>
 
 #include "command.h"
 #include "sets/set.h"

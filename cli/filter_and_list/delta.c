@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "filter_and_list/commands.h"

@@ -4,7 +4,6 @@
  * a DELTA, delta.c writes it.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/json_text.h"
 #include "filter_and_list/commands.h"

@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /*
  * Sets this process's groups, gid and uid to the account's, then asks the

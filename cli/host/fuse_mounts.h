@@ -6,7 +6,6 @@
 #ifndef CLI_HOST_FUSE_MOUNTS_H
 #define CLI_HOST_FUSE_MOUNTS_H
 
-#include <stddef.h>
 
 #include "host/accounts.h"
 

@@ -5,11 +5,9 @@
  */
 #include "keys/input.h"
 
-#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

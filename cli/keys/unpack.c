@@ -2,7 +2,6 @@
 /* Tells packed forms by their first bytes, and reads gzip, xz and UTF-16. */
 #include "keys/unpack.h"
 
-#include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>

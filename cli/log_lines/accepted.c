@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "log_lines/accepted.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* log.c:do_log calls syslog with "%.500s". */

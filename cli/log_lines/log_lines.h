@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* A longer line is left out: no program that is looked for writes one. */
 #define LOG_LINE_BYTES 16384

@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "keys/input.h"
 #include "keys/unpack.h"
-#include "kv_err.h"
 
 #define MAX_BYTES (WHOLE_MAX_MIB * 1024u * 1024)
 #define FIRST_BYTES (64 * 1024)

@@ -9,7 +9,6 @@
 
 #include <lzma.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct unxz {
 	lzma_stream xz;

@@ -13,7 +13,6 @@
 #define CLI_SETS_DELTA_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/sha256.h"

@@ -3,7 +3,6 @@
  * Deltas of exact lists: the numbers of the records that went, and the records
  * that came.
  */
-#include <sys/stat.h>
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sets/list_facts.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto sshd disable: removes keyveto's lines. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "base/room.h"
 #include "command.h"
-#include "host/root_file.h"
 #include "kv_trusted.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/overview.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "sshd_config/overview.h"
-#include "sshd_config/words.h"
 
 #define ANSWER_BYTES (1024 * 1024)
 #define ANSWER_SECONDS 10

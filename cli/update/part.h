@@ -11,7 +11,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 struct update_part {
 	int dir; /* the caller's */

@@ -2,9 +2,7 @@
 #include "update/received.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "command.h"

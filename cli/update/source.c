@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

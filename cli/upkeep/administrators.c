@@ -2,7 +2,6 @@
 #include "upkeep/administrators.h"
 
 #include <grp.h>
-#include <unistd.h>
 
 #include "upkeep/settings.h"
 

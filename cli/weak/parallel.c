@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
 /* A thread gets so many parts of the steps, one after the other. */
 #define PARTS 32
