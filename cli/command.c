@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -16,6 +15,8 @@
 
 /* More than any command has. */
 #define OPTIONS_MAX 32
+/* Long options are no characters, by which next_option tells short ones. */
+#define FIRST_OPTION (UCHAR_MAX + 1)
 
 void
 cli_print_safe(FILE *out, const void *text, size_t len)
@@ -136,7 +137,15 @@ cli_usage_error(const struct cli_command *cmd)
 }
 
 int
-cli_getopt(const struct cli_command *cmd, int argc, char **argv,
+cli_wrong_usage(const struct cli_command *cmd, const char *mistake)
+{
+	cli_error("%s", mistake);
+	return cli_usage_error(cmd);
+}
+
+/* getopt_long without short options. '?' after a message and the usage. */
+static int
+next_option(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options)
 {
 	int opt;
@@ -155,69 +164,100 @@ cli_getopt(const struct cli_command *cmd, int argc, char **argv,
 	return '?';
 }
 
+bool
+cli_read_option_number(const struct cli_option *o)
+{
+	if (cli_read_number(optarg, o->min, o->max, o->number))
+		return true;
+	return cli_error("--%s takes a number from %" PRIu64 " to %" PRIu64
+			 ", not %s",
+	    o->name, o->min, o->max, optarg);
+}
+
 /* Stores the argument of the option. False after a message. */
 static bool
 set_option(const struct cli_option *o)
 {
-	char name[64];
-
+	if (o->read != NULL)
+		return o->read(o);
+	if (o->number != NULL)
+		return cli_read_option_number(o);
 	if (o->flag != NULL)
-		*o->flag = o->value;
-	else if (o->text != NULL)
-		*o->text = optarg;
-	else {
-		snprintf(name, sizeof(name), "--%s", o->name);
-		return cli_option_number(name, o->max, o->number);
+		*o->flag = true;
+	if (o->choice != NULL)
+		*o->choice = o->value;
+	if (o->n != NULL && o->max != 0 && *o->n == o->max)
+		return cli_error("more than %" PRIu64 " %s", o->max, o->what);
+	if (o->text != NULL && optarg != NULL)
+		o->text[o->n != NULL ? (*o->n)++ : 0] = optarg;
+	return !o->path || *optarg == '/' ||
+	    cli_error("--%s takes an absolute path, not %s", o->name, optarg);
+}
+
+static bool
+is_in_synopsis(const struct cli_command *cmd, const char *name)
+{
+	const size_t len = strlen(name);
+	const char *word = cmd->synopsis;
+
+	while ((word = strstr(word, "--")) != NULL) {
+		word += 2;
+		if (strncmp(word, name, len) == 0 && word[len] != '-' &&
+		    (word[len] < 'a' || word[len] > 'z'))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+static int
+find_kind_of_argument(const struct cli_option *o)
+{
+	if (o->choice != NULL || (o->flag != NULL && o->text == NULL))
+		return no_argument;
+	return o->flag != NULL ? optional_argument : required_argument;
 }
 
 int
 cli_read_options(const struct cli_command *cmd, int argc, char **argv,
     const struct cli_option *options, struct cli_judge_options *judge)
 {
-	static const struct option last[] = { CLI_JUDGE_LONGOPTS };
-	const size_t n_last = judge != NULL ? sizeof(last) / sizeof(*last) : 1;
-	struct option all[OPTIONS_MAX] = { { NULL, 0, NULL, 0 } };
-	int opt, n = 0;
+	bool help = false;
+	struct cli_option all[OPTIONS_MAX] = {
+		{ .name = "help", .flag = &help },
+	};
+	struct option longopts[OPTIONS_MAX + 1] = { { NULL, 0, NULL, 0 } };
+	int opt, n = 1;
 
-	for (; options[n].name != NULL; n++)
-		all[n] = (struct option){
-			.name = options[n].name,
-			.has_arg = options[n].flag == NULL,
-			.val = n,
+	for (; options->name != NULL; options++)
+		if (is_in_synopsis(cmd, options->name))
+			all[n++] = *options;
+	if (judge != NULL) {
+		all[n++] = (struct cli_option){ .name = "config",
+			.text = &judge->config };
+		all[n++] = (struct cli_option){ .name = "filter",
+			.text = judge->filter,
+			.n = &judge->n_filters,
+			.max = KV_CONFIG_MAX_FILTERS,
+			.what = "filters" };
+		all[n++] = (struct cli_option){ .name = "blocklist",
+			.text = judge->blocklist,
+			.n = &judge->n_blocklists,
+			.max = KV_CONFIG_MAX_BLOCKLISTS,
+			.what = "lists" };
+	}
+	for (int i = 0; i < n; i++)
+		longopts[i] = (struct option){
+			.name = all[i].name,
+			.has_arg = find_kind_of_argument(&all[i]),
+			.val = FIRST_OPTION + i,
 		};
-	/* The last of all is --help. */
-	memcpy(all + n, last + sizeof(last) / sizeof(*last) - n_last,
-	    n_last * sizeof(*last));
-	while ((opt = cli_getopt(cmd, argc, argv, all)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?' ||
-		    !(opt < n || judge == NULL ?
-			    set_option(&options[opt]) :
-			    cli_judge_option(judge, opt, optarg)))
+	while ((opt = next_option(cmd, argc, argv, longopts)) != -1) {
+		if (opt == '?' || !set_option(&all[opt - FIRST_OPTION]))
 			return CLI_UNCHECKED;
+		if (help)
+			return cli_help(cmd);
 	}
 	return -1;
-}
-
-int
-cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options, int min, int max, const char *wanted)
-{
-	int opt;
-
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt != 0)
-			return CLI_UNCHECKED;
-	}
-	if (argc - optind >= min && argc - optind <= max)
-		return -1;
-	cli_error("%s", wanted);
-	return cli_usage_error(cmd);
 }
 
 void
@@ -277,46 +317,6 @@ cli_read_number(const char *text, uint64_t min, uint64_t max, uint64_t *valuep)
 		return false;
 	*valuep = n;
 	return true;
-}
-
-bool
-cli_option_number(const char *option, uint64_t max, uint64_t *valuep)
-{
-	if (cli_read_number(optarg, 1, max, valuep))
-		return true;
-	return cli_error("%s takes a number from 1 to %" PRIu64 ", not %s",
-	    option, max, optarg);
-}
-
-bool
-cli_option_path(const char *option, const char **pathp)
-{
-	*pathp = optarg;
-	if (*optarg == '/')
-		return true;
-	return cli_error("%s takes an absolute path, not %s", option, optarg);
-}
-
-bool
-cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
-{
-	if (opt == CLI_OPT_CONFIG) {
-		o->config = value;
-		return true;
-	}
-	if (opt == CLI_OPT_BLOCKLIST) {
-		if (o->n_blocklists < KV_CONFIG_MAX_BLOCKLISTS) {
-			o->blocklist[o->n_blocklists++] = value;
-			return true;
-		}
-		return cli_error("more than %d lists",
-		    KV_CONFIG_MAX_BLOCKLISTS);
-	}
-	if (o->n_filters < KV_CONFIG_MAX_FILTERS) {
-		o->filter[o->n_filters++] = value;
-		return true;
-	}
-	return cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
 }
 
 const struct kv_paths *

@@ -3,6 +3,8 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <getopt.h>
+
 #include "kv_verdict.h"
 
 /* Exit status of check, audit and scan; other commands use 0 and 2. */
@@ -54,20 +56,6 @@ struct cli_judge_options {
 /* Sets the configuration to the default, if none is named and it exists. */
 void cli_judge_choose_config(struct cli_judge_options *o);
 
-/* getopt_long entries for these options, and their values. */
-#define CLI_OPT_CONFIG 1000
-#define CLI_OPT_FILTER 1001
-#define CLI_OPT_HELP 1002
-#define CLI_OPT_BLOCKLIST 1003
-#define CLI_JUDGE_LONGOPTS \
-	{ "config", required_argument, NULL, CLI_OPT_CONFIG }, \
-	    { "filter", required_argument, NULL, CLI_OPT_FILTER }, \
-	    { "blocklist", required_argument, NULL, CLI_OPT_BLOCKLIST }, \
-	    CLI_HELP_LONGOPT
-#define CLI_HELP_LONGOPT \
-	{ \
-		"help", no_argument, NULL, CLI_OPT_HELP \
-	}
 #define CLI_JUDGE_HELP \
 	"  --config FILE    configuration (default " KV_CONFIG_PATH ")\n" \
 	"  --filter FILE    consult FILE, not the configuration's; may " \
@@ -78,12 +66,6 @@ void cli_judge_choose_config(struct cli_judge_options *o);
 #define CLI_PROOFS_HELP \
 	"Whoever can use a key can make a proof, also by a forwarded agent " \
 	"or a token.\n"
-
-/*
- * Stores value for opt, which is CLI_OPT_CONFIG, CLI_OPT_FILTER or
- * CLI_OPT_BLOCKLIST. False after a message if there are too many files.
- */
-bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 
 /*
  * Opens the configuration, the filters and the lists. Prints a warning for a file that is
@@ -125,38 +107,34 @@ void cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES]);
  */
 void cli_warn_if_distrusted(const char *path);
 
-/*
- * getopt_long without short options. Returns '?' after a message and the usage,
- * if an option is unknown or lacks its value: exit with CLI_UNCHECKED.
- */
-struct option;
-int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options);
-
-/* An option of a command: one of flag, text and number is set. */
+/* An option of a command. */
 struct cli_option {
-	const char *name;  /* without --; NULL: the end of a list */
-	int *flag, value;  /* gets value; then it has no argument */
-	const char **text; /* gets the argument */
-	uint64_t *number;  /* gets the argument, a number from 1 to max */
-	uint64_t max;
+	const char *name;   /* without --; NULL: the end of a list */
+	bool *flag;	    /* is set; without text it has no argument */
+	int *choice, value; /* gets value; then it has no argument */
+	const char **text;  /* gets the argument; with flag it may lack one */
+	bool path;	    /* the argument has to be an absolute path */
+	/* Then text has n of them, and room for max; 0: for any number. */
+	size_t *n;
+	const char *what; /* the name of more than max of them */
+	uint64_t *number; /* gets the argument, from min to max */
+	uint64_t min, max;
+	/* Reads the argument, optarg, instead. False after a message. */
+	bool (*read)(const struct cli_option *o);
+	void *arg; /* for read */
 };
 
 /*
- * Reads these options, --help, and unless judge is NULL those of
- * CLI_JUDGE_LONGOPTS. Returns -1; the operands are left, from optind on. Otherwise
- * the exit status, after --help or a message.
+ * Reads those of the options that the synopsis names, --help, and unless judge
+ * is NULL --config, --filter and --blocklist. Returns -1; the operands are left,
+ * from optind on (getopt(3)). Otherwise the exit status, after --help or a
+ * message.
  */
 int cli_read_options(const struct cli_command *cmd, int argc, char **argv,
     const struct cli_option *options, struct cli_judge_options *judge);
 
-/*
- * Reads the arguments of a subcommand whose options only set a flag. Returns -1
- * if from min to max operands are left, from optind on. Otherwise the exit
- * status, after --help or a message; wanted says which operands to give.
- */
-int cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options, int min, int max, const char *wanted);
+/* Reads optarg as the number of o. False after a message. */
+bool cli_read_option_number(const struct cli_option *o);
 
 /*
  * Prints the usage, the options and the manual page of a command on stdout.
@@ -165,6 +143,8 @@ int cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
 int cli_help(const struct cli_command *cmd);
 /* Prints the usage on stderr. Call it after cli_error. Returns 2. */
 int cli_usage_error(const struct cli_command *cmd);
+/* Does both. */
+int cli_wrong_usage(const struct cli_command *cmd, const char *mistake);
 
 /*
  * Runs the subcommand that argv[1] names, and returns its exit status. Each
@@ -206,13 +186,6 @@ const char *cli_plural(uint64_t n, const char *one, const char *many);
 /* Parses a whole number in [min, max], digits only. False otherwise. */
 bool cli_read_number(const char *text, uint64_t min, uint64_t max,
     uint64_t *valuep);
-
-/*
- * Parse optarg, the value of an option: a whole number from 1 to max; an
- * absolute path. False after a message.
- */
-bool cli_option_number(const char *option, uint64_t max, uint64_t *valuep);
-bool cli_option_path(const char *option, const char **pathp);
 
 /* Reads exactly len bytes at offset at of fd. False after a message. */
 bool cli_read_at(const char *path, int fd, void *buf, size_t len, off_t at);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto doctor: checks everything that keeps listed keys out. */
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "command.h"
@@ -24,55 +23,42 @@ run_checks(const struct doctor_options *o,
 	return status;
 }
 
-enum { JSON = 1, PROMETHEUS, CANARY, MAX_AGE, SSHD, SSHD_CONFIG };
+/* Both maximum ages. */
+static bool
+read_max_age(const struct cli_option *option)
+{
+	struct doctor_options *o = option->arg;
+
+	if (!cli_read_number(optarg, 0, MAX_AGE_MAX, &o->max_age))
+		return cli_error(
+		    "--max-age takes a number of days from 0 to %d, not %s",
+		    MAX_AGE_MAX, optarg);
+	o->list_max_age = o->max_age;
+	return true;
+}
 
 static int
 run_doctor(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, JSON },
-		{ "prometheus", no_argument, NULL, PROMETHEUS },
-		{ "canary", required_argument, NULL, CANARY },
-		{ "max-age", required_argument, NULL, MAX_AGE },
-		{ "sshd", required_argument, NULL, SSHD },
-		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
-		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
 	struct doctor_options o = {
 		.sshd = { .path = SSHD_PATH },
 		.max_age = DOCTOR_MAX_AGE_DEFAULT,
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
-	bool json = false, prometheus = false, ok = true;
-	int opt;
+	bool json = false, prometheus = false;
+	const struct cli_option options[] = {
+		{ .name = "json", .flag = &json },
+		{ .name = "prometheus", .flag = &prometheus },
+		{ .name = "canary", .text = &o.canary },
+		{ .name = "max-age", .read = read_max_age, .arg = &o },
+		{ .name = "sshd", .text = &o.sshd.path, .path = true },
+		{ .name = "sshd-config", .text = &o.sshd.config },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, &o.judge);
 
-	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == JSON)
-			json = true;
-		else if (opt == PROMETHEUS)
-			prometheus = true;
-		else if (opt == CANARY)
-			o.canary = optarg;
-		else if (opt == SSHD)
-			ok = cli_option_path("--sshd", &o.sshd.path);
-		else if (opt == SSHD_CONFIG)
-			o.sshd.config = optarg;
-		else if (opt != MAX_AGE)
-			ok = opt != '?' &&
-			    cli_judge_option(&o.judge, opt, optarg);
-		else if ((ok = cli_read_number(optarg, 0, MAX_AGE_MAX,
-			      &o.max_age)))
-			o.list_max_age = o.max_age;
-		else
-			cli_error("--max-age takes a number of days from 0 to "
-				  "%d, not %s",
-			    MAX_AGE_MAX, optarg);
-	}
-	if (!ok)
-		return CLI_UNCHECKED;
+	if (status != -1)
+		return status;
 	if (optind != argc)
 		cli_error("doctor takes no argument %s", argv[optind]);
 	else if (json && prometheus)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto spki: prints the SPKIs that are looked up for a key. */
-#include <getopt.h>
 #include <inttypes.h>
 
 #define XXH_INLINE_ALL
@@ -101,10 +100,10 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 {
 	int form = FORM_PEM;
 	const struct cli_option options[] = {
-		{ .name = "pem", .flag = &form, .value = FORM_PEM },
-		{ .name = "der", .flag = &form, .value = FORM_DER },
-		{ .name = "sha256", .flag = &form, .value = FORM_SHA256 },
-		{ .name = "xxh64", .flag = &form, .value = FORM_XXH64 },
+		{ .name = "pem", .choice = &form, .value = FORM_PEM },
+		{ .name = "der", .choice = &form, .value = FORM_DER },
+		{ .name = "sha256", .choice = &form, .value = FORM_SHA256 },
+		{ .name = "xxh64", .choice = &form, .value = FORM_XXH64 },
 		{ .name = NULL },
 	};
 	struct printer p = { .form = FORM_PEM };

@@ -7,7 +7,6 @@
 #ifndef CLI_ACCOUNTS_WAY_IN_H
 #define CLI_ACCOUNTS_WAY_IN_H
 
-
 #include "host/accounts.h"
 #include "sshd_config/sshd_config.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto audit: which keys does this machine let in, and which are listed? */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -173,74 +172,36 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	return status;
 }
 
-/* Returns 0, or -1 if the process is to exit with *statusp. */
+/* Returns -1, or the exit status. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct options *o, int *statusp)
+    struct options *o)
 {
-	enum {
-		JSON = 1,
-		ALL,
-		QUIET,
-		USER,
-		TIMEOUT,
-		SSHD,
-		SSHD_CONFIG,
-		LOGINS,
-		KNOWN,
-		DENY_WEAK,
-		YES
+	const struct cli_option options[] = {
+		{ .name = "json", .flag = &o->json },
+		{ .name = "all", .flag = &o->all },
+		{ .name = "quiet", .flag = &o->quiet },
+		{ .name = "user", .text = o->user, .n = &o->n_users },
+		{ .name = "timeout",
+		    .number = &o->timeout,
+		    .min = 1,
+		    .max = TIMEOUT_MAX },
+		{ .name = "sshd", .text = &o->sshd.path, .path = true },
+		{ .name = "sshd-config", .text = &o->sshd.config },
+		{ .name = "logins",
+		    .flag = &o->logins,
+		    .text = o->log,
+		    .n = &o->n_logs },
+		{ .name = "known", .text = o->former, .n = &o->n_former },
+		{ .name = "deny-weak", .flag = &o->deny_weak },
+		{ .name = "yes", .flag = &o->yes },
+		{ .name = NULL },
 	};
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, JSON },
-		{ "all", no_argument, NULL, ALL },
-		{ "quiet", no_argument, NULL, QUIET },
-		{ "user", required_argument, NULL, USER },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		{ "sshd", required_argument, NULL, SSHD },
-		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
-		{ "logins", optional_argument, NULL, LOGINS },
-		{ "known", required_argument, NULL, KNOWN },
-		{ "deny-weak", no_argument, NULL, DENY_WEAK },
-		{ "yes", no_argument, NULL, YES },
-		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
+	const int status = cli_read_options(cmd, argc, argv, options,
+	    &o->judge);
 
-	*statusp = CLI_UNCHECKED;
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		bool ok = opt != '?';
-
-		if (opt == CLI_OPT_HELP) {
-			*statusp = cli_help(cmd);
-			return -1;
-		}
-		o->json |= opt == JSON;
-		o->all |= opt == ALL;
-		o->quiet |= opt == QUIET;
-		o->logins |= opt == LOGINS;
-		o->deny_weak |= opt == DENY_WEAK;
-		o->yes |= opt == YES;
-		if (opt == LOGINS && optarg != NULL)
-			o->log[o->n_logs++] = optarg;
-		else if (opt == KNOWN)
-			o->former[o->n_former++] = optarg;
-		else if (opt == USER)
-			o->user[o->n_users++] = optarg;
-		else if (opt == TIMEOUT)
-			ok = cli_option_number("--timeout", TIMEOUT_MAX,
-			    &o->timeout);
-		else if (opt == SSHD)
-			ok = cli_option_path("--sshd", &o->sshd.path);
-		else if (opt == SSHD_CONFIG)
-			o->sshd.config = optarg;
-		else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER ||
-		    opt == CLI_OPT_BLOCKLIST)
-			ok = cli_judge_option(&o->judge, opt, optarg);
-		if (!ok)
-			return -1;
-	}
+	if (status != -1)
+		return status;
 	if (!o->logins && o->n_former > 0)
 		cli_error("--known goes with --logins");
 	else if (o->yes && !o->deny_weak)
@@ -256,10 +217,9 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		/* --logins FILE, as --logins=FILE. */
 		while (optind < argc)
 			o->log[o->n_logs++] = argv[optind++];
-		return 0;
+		return -1;
 	}
-	*statusp = cli_usage_error(cmd);
-	return -1;
+	return cli_usage_error(cmd);
 }
 
 /*
@@ -292,7 +252,8 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 	o.former = calloc((size_t)argc, sizeof(*o.former));
 	if (o.user == NULL || o.log == NULL || o.former == NULL)
 		cli_error("%s", strerror(errno));
-	else if (read_options(cmd, argc, argv, &o, &status) == 0) {
+	else if ((status = read_options(cmd, argc, argv, &o)) == -1) {
+		status = CLI_UNCHECKED;
 		if (cli_judge_open(&judge, &o.judge)) {
 			status = run_audit(&o, &judge);
 			kv_judge_close(&judge);

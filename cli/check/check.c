@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto check: which keys in these files are listed? */
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "command.h"
@@ -13,13 +12,6 @@
 static int
 run_check(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { JOBS = 1, WEAK };
-	static const struct option options[] = {
-		{ "jobs", required_argument, NULL, JOBS },
-		{ "weak", no_argument, NULL, WEAK },
-		REPORT_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
 	static char *standard_input[] = { "-", NULL };
 	struct report_options o = { 0 };
 	struct opened_files *files;
@@ -29,18 +21,16 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	uint64_t total = 0, jobs = 1;
 	char **paths;
 	bool weak = false, partly, ok;
-	int opt, status;
+	const struct cli_option options[] = {
+		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
+		{ .name = "weak", .flag = &weak },
+		REPORT_OPTIONS(o),
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, &o.judge);
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == WEAK) {
-			weak = true;
-		} else if (opt != JOBS) {
-			if (!report_option(cmd, opt, &o, &status))
-				return status;
-		} else if (!cli_option_number("--jobs", JOBS_MAX, &jobs)) {
-			return CLI_UNCHECKED;
-		}
-	}
+	if (status != -1)
+		return status;
 	cli_judge_choose_config(&o.judge);
 	if ((files = opened_files_new(o.judge.config)) == NULL) {
 		cli_error("%s", strerror(ENOMEM));

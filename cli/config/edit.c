@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@
 struct edit {
 	const char *path;
 	char place[PATH_MAX];
-	int yes;
+	bool yes;
 	bool terminal;		 /* standard input is a terminal */
 	bool there;		 /* the file exists */
 	struct config_text base; /* the file's text at the start */
@@ -535,7 +534,7 @@ run_config_edit(const struct cli_command *cmd, int argc, char **argv)
 	struct edit e = { .path = KV_CONFIG_PATH };
 	const struct cli_option options[] = {
 		{ .name = "config", .text = &e.path },
-		{ .name = "yes", .flag = &e.yes, .value = true },
+		{ .name = "yes", .flag = &e.yes },
 		{ .name = NULL },
 	};
 	const int status = cli_read_options(cmd, argc, argv, options, NULL);

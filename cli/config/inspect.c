@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto config check: prints what a login makes of a keyveto.conf. */
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

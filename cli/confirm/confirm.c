@@ -5,7 +5,6 @@
  * list.
  */
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ struct options {
 	const char *settings; /* the path of update.conf; NULL: the default */
 	const char *url, *state;
 	uint64_t rate, timeout;
-	int log, accounts, json, quiet, dry_run, again, yes;
+	bool log, accounts, json, quiet, dry_run, again, yes;
 };
 
 struct confirm {
@@ -578,15 +577,21 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 		{ .name = "url", .text = &o.url },
 		{ .name = "settings", .text = &o.settings },
 		{ .name = "state", .text = &o.state },
-		{ .name = "rate", .number = &o.rate, .max = RATE_MAX },
-		{ .name = "timeout", .number = &o.timeout, .max = TIMEOUT_MAX },
-		{ .name = "log", .flag = &o.log, .value = true },
-		{ .name = "accounts", .flag = &o.accounts, .value = true },
-		{ .name = "json", .flag = &o.json, .value = true },
-		{ .name = "quiet", .flag = &o.quiet, .value = true },
-		{ .name = "dry-run", .flag = &o.dry_run, .value = true },
-		{ .name = "again", .flag = &o.again, .value = true },
-		{ .name = "yes", .flag = &o.yes, .value = true },
+		{ .name = "rate",
+		    .number = &o.rate,
+		    .min = 1,
+		    .max = RATE_MAX },
+		{ .name = "timeout",
+		    .number = &o.timeout,
+		    .min = 1,
+		    .max = TIMEOUT_MAX },
+		{ .name = "log", .flag = &o.log },
+		{ .name = "accounts", .flag = &o.accounts },
+		{ .name = "json", .flag = &o.json },
+		{ .name = "quiet", .flag = &o.quiet },
+		{ .name = "dry-run", .flag = &o.dry_run },
+		{ .name = "again", .flag = &o.again },
+		{ .name = "yes", .flag = &o.yes },
 		{ .name = NULL },
 	};
 	int status = cli_read_options(cmd, argc, argv, options, &o.judge);
@@ -594,10 +599,8 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
-	if ((mistake = find_mistake(&o, argc - optind)) != NULL) {
-		cli_error("%s", mistake);
-		return cli_usage_error(cmd);
-	}
+	if ((mistake = find_mistake(&o, argc - optind)) != NULL)
+		return cli_wrong_usage(cmd, mistake);
 	(void)umask(022);
 	/*
 	 * A server or a reader of standard output that goes away must not keep

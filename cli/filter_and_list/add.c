@@ -144,11 +144,10 @@ add_keys_to_filter(const struct set_command *c, const struct set_options *o,
 	struct adding a = { .o = o, .additions = { .spill = -1 } };
 	bool ok;
 
-	if (o->spki && o->proofs) {
-		cli_error("--spki and --proofs are two kinds of inputs: give "
-			  "one of them");
-		return cli_usage_error(&c->cmd) == 0;
-	}
+	if (o->spki && o->proofs)
+		return cli_wrong_usage(&c->cmd,
+			   "--spki and --proofs are two kinds of inputs: give "
+			   "one of them") == 0;
 	ok = add_to_filter(&a, operand[0], operand + 1);
 	additions_close(&a.additions);
 	replace_close(&a.filter.file);

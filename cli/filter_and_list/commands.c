@@ -2,7 +2,6 @@
 /* keyveto filter and keyveto list: which subcommands and options they have. */
 #include "filter_and_list/commands.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +10,21 @@
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-enum { ENTRIES = 1, FPR, HASHES, LENGTH, ID, NAME };
-
 /* Each is false after a message. */
 static bool
-read_count(const char *name, uint64_t min, uint64_t max, uint64_t *valuep)
+read_count(const struct cli_option *o)
 {
-	if (cli_read_number(optarg, min, max, valuep))
+	if (cli_read_number(optarg, o->min, o->max, o->number))
 		return true;
 	return cli_error("--%s is %s, not a whole number from %" PRIu64
 			 " to %" PRIu64,
-	    name, optarg, min, max);
+	    o->name, optarg, o->min, o->max);
 }
 
 static bool
-read_fpr(double *fprp)
+read_fpr(const struct cli_option *o)
 {
+	double *fprp = o->arg;
 	char *end;
 
 	/* strtod also takes "nan", "inf" and hexadecimal. */
@@ -40,18 +38,9 @@ read_fpr(double *fprp)
 }
 
 static bool
-read_id(uint64_t *idp)
+read_name(const struct cli_option *o)
 {
-	if (cli_read_number(optarg, 0, UINT8_MAX, idp))
-		return true;
-	return cli_error("--id takes a number from 0 to %d, not %s", UINT8_MAX,
-	    optarg);
-}
-
-static bool
-read_name(const char **namep)
-{
-	*namep = optarg;
+	*o->text = optarg;
 	if (list_names_is_valid(optarg))
 		return true;
 	return cli_error(
@@ -60,73 +49,47 @@ read_name(const char **namep)
 	    KV_SOURCE_NAME_BYTES - 1, optarg);
 }
 
-/* Reads the value of an option, if it has one. False after a message. */
-static bool
-read_value(int opt, struct set_options *o)
-{
-	switch (opt) {
-	case 0:
-		return true;
-	case ENTRIES:
-		return read_count("entries", 1, UINT32_MAX, &o->entries);
-	case FPR:
-		return read_fpr(&o->fpr);
-	case HASHES:
-		return read_count("hashes", 1, UINT8_MAX, &o->hashes);
-	case LENGTH:
-		return read_count("length", KV_PKBF_LENGTH_MIN,
-		    KV_PKBF_LENGTH_MAX, &o->length);
-	case ID:
-		return read_id(&o->id);
-	case NAME:
-		return read_name(&o->name);
-	default:
-		return false;
-	}
-}
-
 int
 set_command_run(const struct cli_command *cmd, int argc, char **argv)
 {
 	const struct set_command *c = (const struct set_command *)cmd;
 	struct set_options o = { .force = false };
-	const struct option all[] = {
-		{ "all", no_argument, &o.all, true },
-		{ "json", no_argument, &o.json, true },
-		{ "entries", required_argument, NULL, ENTRIES },
-		{ "fpr", required_argument, NULL, FPR },
-		{ "hashes", required_argument, NULL, HASHES },
-		{ "length", required_argument, NULL, LENGTH },
-		{ "fold", no_argument, &o.fold, true },
-		{ "force", no_argument, &o.force, true },
-		{ "id", required_argument, NULL, ID },
-		{ "name", required_argument, NULL, NAME },
-		{ "no-compressed", no_argument, &o.no_compressed, true },
-		{ "ca", no_argument, &o.ca, true },
-		{ "spki", no_argument, &o.spki, true },
-		{ "proofs", no_argument, &o.proofs, true },
-		{ "yes", no_argument, &o.yes, true },
+	const struct cli_option options[] = {
+		{ .name = "all", .flag = &o.all },
+		{ .name = "json", .flag = &o.json },
+		{ .name = "entries",
+		    .number = &o.entries,
+		    .min = 1,
+		    .max = UINT32_MAX,
+		    .read = read_count },
+		{ .name = "fpr", .read = read_fpr, .arg = &o.fpr },
+		{ .name = "hashes",
+		    .number = &o.hashes,
+		    .min = 1,
+		    .max = UINT8_MAX,
+		    .read = read_count },
+		{ .name = "length",
+		    .number = &o.length,
+		    .min = KV_PKBF_LENGTH_MIN,
+		    .max = KV_PKBF_LENGTH_MAX,
+		    .read = read_count },
+		{ .name = "fold", .flag = &o.fold },
+		{ .name = "force", .flag = &o.force },
+		{ .name = "id", .number = &o.id, .max = UINT8_MAX },
+		{ .name = "name", .text = &o.name, .read = read_name },
+		{ .name = "no-compressed", .flag = &o.no_compressed },
+		{ .name = "ca", .flag = &o.ca },
+		{ .name = "spki", .flag = &o.spki },
+		{ .name = "proofs", .flag = &o.proofs },
+		{ .name = "yes", .flag = &o.yes },
+		{ .name = NULL },
 	};
-	struct option taken[COUNT(all) + 2] = { CLI_HELP_LONGOPT };
-	char word[32];
-	size_t n = 1;
-	int opt;
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 
-	for (size_t i = 0; i < COUNT(all); i++) {
-		snprintf(word, sizeof(word), "--%s", all[i].name);
-		if (strstr(cmd->synopsis, word) != NULL)
-			taken[n++] = all[i];
-	}
-	while ((opt = cli_getopt(cmd, argc, argv, taken)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (!read_value(opt, &o))
-			return CLI_UNCHECKED;
-	}
-	if (argc - optind < c->operands[0] || argc - optind > c->operands[1]) {
-		cli_error("%s", c->wanted);
-		return cli_usage_error(cmd);
-	}
+	if (status != -1)
+		return status;
+	if (argc - optind < c->operands[0] || argc - optind > c->operands[1])
+		return cli_wrong_usage(cmd, c->wanted);
 	return c->run(c, &o, argv + optind) ? 0 : CLI_UNCHECKED;
 }
 

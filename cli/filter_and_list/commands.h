@@ -11,7 +11,7 @@
 /* The options of a command line. All zeroes: none is given. */
 struct set_options {
 	/* --yes is for the front, which says what may be replaced. */
-	int all, ca, fold, force, json, no_compressed, proofs, spki, yes;
+	bool all, ca, fold, force, json, no_compressed, proofs, spki, yes;
 	uint64_t entries, hashes, id, length;
 	double fpr;
 	const char *name;

@@ -19,10 +19,8 @@ create_filter(const struct set_command *c, const struct set_options *o,
 	/* Exactly one of the two pairs, and complete. */
 	if ((o->entries != 0) != (o->fpr > 0) ||
 	    (o->hashes != 0) != (o->length != 0) ||
-	    (o->entries != 0) == (o->hashes != 0)) {
-		cli_error("%s", c->wanted);
-		return cli_usage_error(&c->cmd) == 0;
-	}
+	    (o->entries != 0) == (o->hashes != 0))
+		return cli_wrong_usage(&c->cmd, c->wanted) == 0;
 	if (o->entries != 0 &&
 	    !filter_facts_choose_size(o->entries, o->fpr, &h.hashes, &h.length))
 		return cli_error(

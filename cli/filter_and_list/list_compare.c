@@ -112,10 +112,9 @@ diff_lists(const struct set_command *c, const struct set_options *o,
 	static struct diffing d;
 	bool ok;
 
-	if (o->json + o->all + (path[2] != NULL) > 1) {
-		cli_error("give one of --all, --json and DELTA");
-		return cli_usage_error(&c->cmd) == 0;
-	}
+	if (o->json + o->all + (path[2] != NULL) > 1)
+		return cli_wrong_usage(&c->cmd,
+			   "give one of --all, --json and DELTA") == 0;
 	if (path[2] != NULL)
 		return delta_between(c, o, path);
 	d.all = o->all;

@@ -6,7 +6,6 @@
 #ifndef CLI_HOST_FUSE_MOUNTS_H
 #define CLI_HOST_FUSE_MOUNTS_H
 
-
 #include "host/accounts.h"
 
 #define FUSE_MOUNTS_REMEDY_BYTES 1024

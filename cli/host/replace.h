@@ -61,7 +61,7 @@ struct replace {
 	 */
 	enum change_kind change;
 	const char *via;	      /* the command, for struct change */
-	int yes;		      /* --yes was given */
+	bool yes;		      /* --yes was given */
 	char kept_name[NAME_MAX + 1]; /* NAME.kept, NAME.kept2...; "" before */
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto allow: adds, changes or removes an AllowKey line of keyveto.conf. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -62,7 +61,7 @@ print_done(const struct key_lines *q)
 
 /* Reads the arguments after the options. False after a message. */
 static bool
-read_arguments(struct key_lines *q, int forever, int n, char **word)
+read_arguments(struct key_lines *q, bool forever, int n, char **word)
 {
 	if (n == 0)
 		return cli_error(
@@ -89,12 +88,12 @@ static int
 run_allow(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct key_lines q = { .config = KV_CONFIG_PATH };
-	int forever = false;
+	bool forever = false;
 	const struct cli_option options[] = {
 		{ .name = "until", .text = &q.date },
-		{ .name = "forever", .flag = &forever, .value = true },
-		{ .name = "remove", .flag = &q.remove, .value = true },
-		{ .name = "yes", .flag = &q.yes, .value = true },
+		{ .name = "forever", .flag = &forever },
+		{ .name = "remove", .flag = &q.remove },
+		{ .name = "yes", .flag = &q.yes },
 		{ .name = "config", .text = &q.config },
 		{ .name = NULL },
 	};

@@ -2,7 +2,6 @@
 /* keyveto deny: adds, changes or removes DenyKey lines of keyveto.conf. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -226,8 +225,8 @@ run_deny(const struct cli_command *cmd, int argc, char **argv)
 	struct key_lines q = { .config = KV_CONFIG_PATH, .denies = true };
 	const struct cli_option options[] = {
 		{ .name = "since", .text = &q.date },
-		{ .name = "remove", .flag = &q.remove, .value = true },
-		{ .name = "yes", .flag = &q.yes, .value = true },
+		{ .name = "remove", .flag = &q.remove },
+		{ .name = "yes", .flag = &q.yes },
 		{ .name = "config", .text = &q.config },
 		{ .name = NULL },
 	};

@@ -23,9 +23,9 @@ struct key_line {
 /* What to do. All zeroes but for config: AllowKey lines for no key. */
 struct key_lines {
 	const char *config; /* keyveto.conf, as given */
-	int denies;	    /* DenyKey lines, not AllowKey lines */
-	int remove;	    /* take the lines out */
-	int yes;	    /* although it may lock somebody out */
+	bool denies;	    /* DenyKey lines, not AllowKey lines */
+	bool remove;	    /* take the lines out */
+	bool yes;	    /* although it may lock somebody out */
 	const char *date;   /* until= or since=; NULL without one */
 	char reason[KEY_LINES_REASON_MAX + 1];
 	/* Different keys, by digest once key_lines_apply has them. */

@@ -5,7 +5,6 @@
  */
 #include "keys/input.h"
 
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

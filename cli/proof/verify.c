@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto proof verify: verifies proofs, and says what they prove. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -60,10 +59,7 @@ print_problem(const struct input_problem *problem, void *arg)
 static int
 run_verify(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct option options[] = {
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
+	static const struct cli_option none = { .name = NULL };
 	struct counts n = { 0, 0, 0 };
 	const struct proof_sink sink = {
 		.proved = print_proved,
@@ -71,11 +67,12 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 		.problem = print_problem,
 		.arg = &n,
 	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
-	    "give a file with a proof");
+	const int status = cli_read_options(cmd, argc, argv, &none, NULL);
 
 	if (status != -1)
 		return status;
+	if (optind == argc)
+		return cli_wrong_usage(cmd, "give a file with a proof");
 	proof_read_for_key(argv + optind, &sink);
 	if (!cli_stdout_ok())
 		return UNREADABLE;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,7 @@ enum { JWS, PKCS10, OUTPUTS };
 struct making {
 	const char *private_key; /* "-": standard input */
 	const char *name;	 /* --output */
-	int force;
+	bool force;
 	int next; /* a file for the key, which a worker leaves to the next */
 	enum kv_keytype type;
 	unsigned int bits;
@@ -342,29 +341,19 @@ make_proofs(struct making *m)
 static int
 run_make(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { OUTPUT = 1 };
 	static struct making m;
-	const struct option options[] = {
-		{ "force", no_argument, &m.force, true },
-		{ "output", required_argument, NULL, OUTPUT },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
+	const struct cli_option options[] = {
+		{ .name = "force", .flag = &m.force },
+		{ .name = "output", .text = &m.name },
+		{ .name = NULL },
 	};
-	int opt;
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 	bool ok;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		if (opt == OUTPUT)
-			m.name = optarg;
-	}
-	if (argc - optind != 1) {
-		cli_error("give one file with a private key");
-		return cli_usage_error(cmd);
-	}
+	if (status != -1)
+		return status;
+	if (argc - optind != 1)
+		return cli_wrong_usage(cmd, "give one file with a private key");
 	m.private_key = argv[optind];
 	m.next = -1;
 	ok = make_proofs(&m);

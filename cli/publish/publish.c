@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ struct options {
 	uint64_t keep, days, serial; /* serial 0: the next one */
 	const char *remove[INDEX_FILES];
 	size_t n_remove;
-	int force, dry_run, quiet;
+	bool force, dry_run, quiet;
 };
 
 /* What becomes of a file that is given. */
@@ -802,72 +801,63 @@ close_publish(struct publish *p)
 	free(p->path);
 }
 
-#define OPT_SIGN 1
-#define OPT_KEEP 2
-#define OPT_EXPIRES 3
-#define OPT_SERIAL 4
-#define OPT_REMOVE 5
+/* These two print the usage behind a message. */
+static bool
+read_number(const struct cli_option *o)
+{
+	return cli_read_option_number(o) || cli_usage_error(&cli_publish) == 0;
+}
 
 static bool
-read_option(struct options *o, int opt)
+read_removed(const struct cli_option *option)
 {
-	switch (opt) {
-	case OPT_SIGN:
-		o->sign = optarg;
+	struct options *o = option->arg;
+
+	if (o->n_remove < INDEX_FILES) {
+		o->remove[o->n_remove++] = optarg;
 		return true;
-	case OPT_KEEP:
-		if (cli_read_number(optarg, 0, INDEX_DELTAS, &o->keep))
-			return true;
-		return cli_error("--keep takes a number from 0 to %d, not %s",
-		    INDEX_DELTAS, optarg);
-	case OPT_EXPIRES:
-		return cli_option_number("--expires", DAYS_MAX, &o->days);
-	case OPT_SERIAL:
-		return cli_option_number("--serial", INDEX_SERIAL_MAX,
-		    &o->serial);
-	default:
-		if (o->n_remove < INDEX_FILES) {
-			o->remove[o->n_remove++] = optarg;
-			return true;
-		}
-		return cli_error("more than %d files to remove", INDEX_FILES);
 	}
+	cli_error("more than %d files to remove", INDEX_FILES);
+	return cli_usage_error(&cli_publish) == 0;
 }
 
 static int
 run_publish(const struct cli_command *cmd, int argc, char **argv)
 {
-	static struct publish p;
-	struct options *o = &p.o;
-	const struct option options[] = {
-		{ "sign", required_argument, NULL, OPT_SIGN },
-		{ "keep", required_argument, NULL, OPT_KEEP },
-		{ "expires", required_argument, NULL, OPT_EXPIRES },
-		{ "serial", required_argument, NULL, OPT_SERIAL },
-		{ "remove", required_argument, NULL, OPT_REMOVE },
-		{ "force", no_argument, &o->force, true },
-		{ "dry-run", no_argument, &o->dry_run, true },
-		{ "quiet", no_argument, &o->quiet, true },
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
+	static struct publish p = {
+		.o = { .keep = KEEP_DEFAULT, .days = DAYS_DEFAULT }
 	};
-	int opt;
+	struct options *o = &p.o;
+	const struct cli_option options[] = {
+		{ .name = "sign", .text = &o->sign },
+		{ .name = "keep",
+		    .number = &o->keep,
+		    .max = INDEX_DELTAS,
+		    .read = read_number },
+		{ .name = "expires",
+		    .number = &o->days,
+		    .min = 1,
+		    .max = DAYS_MAX,
+		    .read = read_number },
+		{ .name = "serial",
+		    .number = &o->serial,
+		    .min = 1,
+		    .max = INDEX_SERIAL_MAX,
+		    .read = read_number },
+		{ .name = "remove", .read = read_removed, .arg = o },
+		{ .name = "force", .flag = &o->force },
+		{ .name = "dry-run", .flag = &o->dry_run },
+		{ .name = "quiet", .flag = &o->quiet },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
 	bool ok;
 
-	o->keep = KEEP_DEFAULT;
-	o->days = DAYS_DEFAULT;
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == '?')
-			return CLI_UNCHECKED;
-		if (opt != 0 && !read_option(o, opt))
-			return cli_usage_error(cmd);
-	}
-	if (optind == argc) {
-		cli_error("give a folder, and the files to publish there");
-		return cli_usage_error(cmd);
-	}
+	if (status != -1)
+		return status;
+	if (optind == argc)
+		return cli_wrong_usage(cmd,
+		    "give a folder, and the files to publish there");
 	o->dir = argv[optind];
 	p.folder = (struct folder){ .dir = -1, .part = { -1, -1 } };
 	p.old_text = p.old_signature = -1;

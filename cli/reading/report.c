@@ -1,40 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "reading/report.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "reading/finding.h"
 #include "weak/parallel.h"
-
-bool
-report_option(const struct cli_command *cmd, int opt, struct report_options *o,
-    int *statusp)
-{
-	*statusp = CLI_UNCHECKED;
-	switch (opt) {
-	case REPORT_OPT_JSON:
-		o->json = true;
-		return true;
-	case REPORT_OPT_ALL:
-		o->all = true;
-		return true;
-	case REPORT_OPT_QUIET:
-		o->quiet = true;
-		return true;
-	case CLI_OPT_CONFIG:
-	case CLI_OPT_FILTER:
-	case CLI_OPT_BLOCKLIST:
-		return cli_judge_option(&o->judge, opt, optarg);
-	case CLI_OPT_HELP:
-		*statusp = cli_help(cmd);
-		return false;
-	default:
-		return false;
-	}
-}
 
 void
 report_init(struct report *r, const struct kv_judge *judge,

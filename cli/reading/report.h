@@ -11,20 +11,18 @@
 /* Of what keyveto audit --json prints. keyveto report refuses any other. */
 #define AUDIT_FORMAT 1
 
-/* Options of commands that print findings, and their getopt_long entries. */
+/* Options of commands that print findings, and their entries for cli_read_options. */
 struct report_options {
 	struct cli_judge_options judge;
 	bool json, all, quiet;
 };
 
-#define REPORT_OPT_JSON 1100
-#define REPORT_OPT_ALL 1101
-#define REPORT_OPT_QUIET 1102
-#define REPORT_LONGOPTS \
-	{ "json", no_argument, NULL, REPORT_OPT_JSON }, \
-	    { "all", no_argument, NULL, REPORT_OPT_ALL }, \
-	    { "quiet", no_argument, NULL, REPORT_OPT_QUIET }, \
-	    CLI_JUDGE_LONGOPTS
+#define REPORT_OPTIONS(o) \
+	{ .name = "json", .flag = &(o).json }, \
+	    { .name = "all", .flag = &(o).all }, \
+	{ \
+		.name = "quiet", .flag = &(o).quiet \
+	}
 #define REPORT_HELP \
 	"  --json           one JSON object a line\n" \
 	"  --all            every key with its verdict, not only listed " \
@@ -34,13 +32,6 @@ struct report_options {
 #define REPORT_STATUS_HELP \
 	"\nExit status: 0 nothing listed, 1 something listed, 2 something " \
 	"not checked.\n"
-
-/*
- * Stores one of these options, as getopt_long returned it. False if the process
- * is to exit with *statusp: after --help, or a message.
- */
-bool report_option(const struct cli_command *cmd, int opt,
-    struct report_options *o, int *statusp);
 
 struct report {
 	const struct kv_judge *judge;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto report: what the audits of many hosts say together. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -18,7 +17,7 @@
 
 struct options {
 	const char *html, *sarif, *hosts;
-	int csv, all;
+	bool csv, all;
 	uint64_t max_age, list_max_age;
 };
 
@@ -129,11 +128,11 @@ run_report(const struct cli_command *cmd, int argc, char **argv)
 	const char *max_age = NULL;
 	const struct cli_option options[] = {
 		{ .name = "html", .text = &o.html },
-		{ .name = "csv", .flag = &o.csv, .value = true },
+		{ .name = "csv", .flag = &o.csv },
 		{ .name = "sarif", .text = &o.sarif },
 		{ .name = "hosts", .text = &o.hosts },
 		{ .name = "max-age", .text = &max_age },
-		{ .name = "all", .flag = &o.all, .value = true },
+		{ .name = "all", .flag = &o.all },
 		{ .name = NULL },
 	};
 	const int status = cli_read_options(cmd, argc, argv, options, NULL);
@@ -151,8 +150,8 @@ run_report(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (optind < argc)
 		return report_audits(&o, argv + optind, argc - optind);
-	cli_error("give the audits of hosts: what keyveto audit --json prints");
-	return cli_usage_error(cmd);
+	return cli_wrong_usage(cmd,
+	    "give the audits of hosts: what keyveto audit --json prints");
 }
 
 const struct cli_command cli_report = {

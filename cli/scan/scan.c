@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -389,37 +388,29 @@ scan_all(struct scan *s, struct pollfd *p)
 static int
 run_scan(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { JOBS = 1, TIMEOUT };
-	static const struct option options[] = {
-		{ "jobs", required_argument, NULL, JOBS },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		REPORT_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
 	struct report_options o = { 0 };
 	uint64_t jobs = JOBS_DEFAULT, timeout = TIMEOUT_DEFAULT;
 	struct scan s = { .reading = false };
 	struct pollfd *p = NULL;
 	struct kv_judge judge;
-	int opt, status = CLI_UNCHECKED;
+	const struct cli_option options[] = {
+		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
+		{ .name = "timeout",
+		    .number = &timeout,
+		    .min = 1,
+		    .max = TIMEOUT_MAX },
+		REPORT_OPTIONS(o),
+		{ .name = NULL },
+	};
+	int status = cli_read_options(cmd, argc, argv, options, &o.judge);
 	bool ok = true, partly;
 
-	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == JOBS)
-			ok = cli_option_number("--jobs", JOBS_MAX, &jobs);
-		else if (opt == TIMEOUT)
-			ok = cli_option_number("--timeout", TIMEOUT_MAX,
-			    &timeout);
-		else
-			ok = report_option(cmd, opt, &o, &status);
-	}
-	if (!ok)
+	if (status != -1)
 		return status;
-	if (optind == argc) {
-		cli_error("scan needs a host, or - to read hosts from "
-			  "standard input");
-		return cli_usage_error(cmd);
-	}
+	if (optind == argc)
+		return cli_wrong_usage(cmd,
+		    "scan needs a host, or - to read hosts from "
+		    "standard input");
 	status = CLI_UNCHECKED;
 	if (!cli_judge_open_partly(&judge, &o.judge, &partly))
 		return status;

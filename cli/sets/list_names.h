@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
 /* Opens the file beside the list at path. -1 if there is none. */
 int list_names_open(const char *path);
 

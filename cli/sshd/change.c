@@ -50,7 +50,7 @@ sshd_change(const struct cli_command *cmd, int argc, char **argv,
 	struct sshd_state kept;
 	int status, lock;
 
-	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
+	if ((status = sshd_read_options(cmd, argc, argv, &o)) != -1)
 		return status;
 	umask(022);
 	if (!sshd_state_lock(o.root, &lock))

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,102 +35,62 @@ const struct cli_command cli_sshd = {
 	.run = run_sshd,
 };
 
-enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
-
 static bool
-set_option(struct sshd_options *o, int opt)
+read_root(const struct cli_option *option)
 {
-	bool *const flags[] = {
-		[GUARD] = &o->guard,
-		[PAM] = &o->pam,
-		[WARN] = &o->warn,
-		[YES] = &o->yes,
-		[DRY_RUN] = &o->dry_run,
-		[RELOAD] = &o->reload,
-		[JSON] = &o->json,
-	};
+	struct sshd_options *o = option->arg;
 	char why[SSHD_WHY_BYTES];
-	size_t len;
+	size_t len = strlen(optarg);
 
-	switch (opt) {
-	case ROOT:
-		len = strlen(optarg);
-		while (len > 1 && optarg[len - 1] == '/')
-			len--;
-		if (len >= sizeof(o->root))
-			return cli_error("--root: the name is too long");
-		snprintf(o->root, sizeof(o->root), "%.*s", (int)len, optarg);
-		if (root_hold(o->root, why, sizeof(why)))
-			return true;
-		return cli_error("%s", why);
-	case SSHD:
-		return cli_option_path("--sshd", &o->sshd);
-	case TIMEOUT:
-		return cli_option_number("--timeout", TIMEOUT_MAX, &o->timeout);
-	default:
-		*flags[opt] = true;
-		return true;
-	}
+	while (len > 1 && optarg[len - 1] == '/')
+		len--;
+	if (len >= sizeof(o->root))
+		return cli_error("--root: the name is too long");
+	snprintf(o->root, sizeof(o->root), "%.*s", (int)len, optarg);
+	return root_hold(o->root, why, sizeof(why)) || cli_error("%s", why);
 }
-
-/* All options; sshd_read_options takes those that the synopsis names. */
-static const struct option options[] = {
-	{ "root", required_argument, NULL, ROOT },
-	{ "sshd", required_argument, NULL, SSHD },
-	{ "timeout", required_argument, NULL, TIMEOUT },
-	{ "guard", no_argument, NULL, GUARD },
-	{ "pam", no_argument, NULL, PAM },
-	{ "warn", no_argument, NULL, WARN },
-	{ "yes", no_argument, NULL, YES },
-	{ "dry-run", no_argument, NULL, DRY_RUN },
-	{ "reload", no_argument, NULL, RELOAD },
-	{ "json", no_argument, NULL, JSON },
-	CLI_HELP_LONGOPT,
-};
 
 int
 sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct sshd_options *o, int *statusp)
+    struct sshd_options *o)
 {
-	/* Zeroes end the list for getopt_long. */
-	struct option chosen[sizeof(options) / sizeof(options[0]) + 1] = { 0 };
-	char name[32];
-	size_t n = 0;
-	int opt;
+	const struct cli_option options[] = {
+		{ .name = "root", .read = read_root, .arg = o },
+		{ .name = "sshd", .text = &o->sshd, .path = true },
+		{ .name = "timeout",
+		    .number = &o->timeout,
+		    .min = 1,
+		    .max = TIMEOUT_MAX },
+		{ .name = "guard", .flag = &o->guard },
+		{ .name = "pam", .flag = &o->pam },
+		{ .name = "warn", .flag = &o->warn },
+		{ .name = "yes", .flag = &o->yes },
+		{ .name = "dry-run", .flag = &o->dry_run },
+		{ .name = "reload", .flag = &o->reload },
+		{ .name = "json", .flag = &o->json },
+		{ .name = NULL },
+	};
+	int status;
 
 	*o = (struct sshd_options){ .sshd = SSHD_PATH,
 		.timeout = TIMEOUT_DEFAULT };
-	*statusp = CLI_UNCHECKED;
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		snprintf(name, sizeof(name), "[--%s%s", options[i].name,
-		    options[i].has_arg == required_argument ? " " : "]");
-		if (options[i].val == CLI_OPT_HELP ||
-		    strstr(cmd->synopsis, name) != NULL)
-			chosen[n++] = options[i];
-	}
-	while ((opt = cli_getopt(cmd, argc, argv, chosen)) != -1) {
-		if (opt == CLI_OPT_HELP) {
-			*statusp = cli_help(cmd);
-			return -1;
-		}
-		if (opt == '?' || !set_option(o, opt))
-			return -1;
-	}
+	status = cli_read_options(cmd, argc, argv, options, NULL);
+	if (status != -1)
+		return status;
 	if (optind < argc) {
 		cli_error("%s takes no argument %s", cmd->name, argv[optind]);
-		*statusp = cli_usage_error(cmd);
-		return -1;
+		return cli_usage_error(cmd);
 	}
 	if (o->reload && *o->root != '\0') {
 		cli_error("--reload is for the sshd of this machine, not for "
 			  "one below %s",
 		    o->root);
-		return -1;
+		return CLI_UNCHECKED;
 	}
 	if (geteuid() == 0)
-		return 0;
+		return -1;
 	cli_error("only root can ask sshd for its settings: run it as root");
-	return -1;
+	return CLI_UNCHECKED;
 }
 
 bool

@@ -34,11 +34,11 @@ struct sshd_options {
 };
 
 /*
- * Reads the options that cmd's synopsis names. Returns 0 to go on. Otherwise
- * the process must exit with *statusp; errors have been printed.
+ * Reads the options that cmd's synopsis names. Returns -1 to go on; otherwise
+ * the exit status, after --help or a message.
  */
 int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct sshd_options *o, int *statusp);
+    struct sshd_options *o);
 
 /*
  * What enable or disable does with its options, with sshd's configuration as it

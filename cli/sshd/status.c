@@ -447,7 +447,7 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 	struct status s = { .o = &o };
 	int status;
 
-	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
+	if ((status = sshd_read_options(cmd, argc, argv, &o)) != -1)
 		return status;
 	status = read_status(&s) ? print_status(&s) : CLI_UNCHECKED;
 	for (size_t i = 0; i < s.n; i++)

@@ -18,7 +18,7 @@ struct update_options {
 	const char *source[UPDATE_SOURCES_MAX]; /* NULL: all */
 	size_t n_sources;
 	const char *url; /* NULL: that of the settings */
-	int force, dry_run, quiet, rollback, lookup, yes;
+	bool force, dry_run, quiet, rollback, lookup, yes;
 };
 
 struct update_source {

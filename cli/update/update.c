@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -340,45 +339,31 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 static int
 run_update(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { SETTINGS = 1, SOURCE };
 	static struct update_conf conf;
 	struct update_options given = { .force = false }, *o = &given;
-	const struct option options[] = {
-		CLI_JUDGE_LONGOPTS,
-		{ "settings", required_argument, NULL, SETTINGS },
-		{ "source", required_argument, NULL, SOURCE },
-		{ "lookup", no_argument, &o->lookup, true },
-		{ "force", no_argument, &o->force, true },
-		{ "dry-run", no_argument, &o->dry_run, true },
-		{ "quiet", no_argument, &o->quiet, true },
-		{ "yes", no_argument, &o->yes, true },
-		{ "rollback", no_argument, &o->rollback, true },
-		{ NULL, 0, NULL, 0 },
+	const struct cli_option options[] = {
+		{ .name = "settings", .text = &o->settings_path },
+		{ .name = "source",
+		    .text = o->source,
+		    .n = &o->n_sources,
+		    .max = UPDATE_SOURCES_MAX,
+		    .what = "sources" },
+		{ .name = "lookup", .flag = &o->lookup },
+		{ .name = "force", .flag = &o->force },
+		{ .name = "dry-run", .flag = &o->dry_run },
+		{ .name = "quiet", .flag = &o->quiet },
+		{ .name = "yes", .flag = &o->yes },
+		{ .name = "rollback", .flag = &o->rollback },
+		{ .name = NULL },
 	};
+	const int status = cli_read_options(cmd, argc, argv, options,
+	    &o->judge);
 	enum update_outcome outcome = UPDATE_FAILED;
 	const char *mistake = NULL;
 	bool told = false;
-	int opt;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == SETTINGS)
-			o->settings_path = optarg;
-		else if (opt == SOURCE) {
-			if (o->n_sources == UPDATE_SOURCES_MAX) {
-				cli_error("more than %d sources",
-				    UPDATE_SOURCES_MAX);
-				return CLI_UNCHECKED;
-			}
-			o->source[o->n_sources++] = optarg;
-		} else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER ||
-		    opt == CLI_OPT_BLOCKLIST) {
-			if (!cli_judge_option(&o->judge, opt, optarg))
-				return CLI_UNCHECKED;
-		} else if (opt != 0)
-			return CLI_UNCHECKED;
-	}
+	if (status != -1)
+		return status;
 	if (optind < argc)
 		o->url = argv[optind++];
 	if (optind < argc)
@@ -397,10 +382,8 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		mistake = "a URL or a file goes with one --source only";
 	else if (o->rollback && (o->url != NULL || o->force || o->lookup))
 		mistake = "--rollback takes no URL, no --force and no --lookup";
-	if (mistake != NULL) {
-		cli_error("%s", mistake);
-		return cli_usage_error(cmd);
-	}
+	if (mistake != NULL)
+		return cli_wrong_usage(cmd, mistake);
 	(void)umask(022);
 	if (update_conf_read(o->settings_path, &conf))
 		outcome = update_sources(&conf, o, &told);

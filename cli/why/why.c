@@ -2,7 +2,6 @@
 /* keyveto why: says in words why a key is refused. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -520,10 +519,9 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
-	if (optind == argc) {
-		cli_error("give a key, its fingerprint, or a file");
-		return cli_usage_error(cmd);
-	}
+	if (optind == argc)
+		return cli_wrong_usage(cmd,
+		    "give a key, its fingerprint, or a file");
 	if (!cli_judge_open_partly(&judge, &o, &partly))
 		return CLI_UNCHECKED;
 	a.judge = &judge;
