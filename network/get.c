@@ -345,7 +345,6 @@ get_obey(struct kv_bytes b, int body, struct record_out *out)
 	curl_slist_free_all(g.headers);
 	free(g.url);
 	free(g.proxy);
-	if (body != -1)
-		close(body);
+	io_close(body);
 	return ok;
 }

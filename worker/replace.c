@@ -100,9 +100,7 @@ replace_close(struct replace *r)
 		ask_begin(WORKING_REPLACE_CLOSE);
 		(void)ask(&b, NULL);
 	}
-	if (r->fd != -1)
-		close(r->fd);
-	if (r->old != -1)
-		close(r->old);
+	io_close(r->fd);
+	io_close(r->old);
 	r->fd = r->old = r->lock = -1;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/progress.h"
 #include "filter_and_list/commands.h"
 #include "sets/filter_file.h"
@@ -240,10 +241,8 @@ compare_names(const struct source *s, const char *path)
 				  "called %s",
 			    id, name, s->set.path, path, result);
 	}
-	if (in != -1)
-		close(in);
-	if (out != -1)
-		close(out);
+	io_close(in);
+	io_close(out);
 }
 
 static bool

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "keys/input.h"
 
 /* From the kernel's sources; linux/magic.h lacks them. */
@@ -149,8 +150,7 @@ walk_open(const struct walk_file *file, struct stat *st, const char **whyp)
 	} else if (S_ISREG(st->st_mode)) {
 		return fd;
 	}
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 
@@ -195,8 +195,7 @@ visit_directory(struct walk *w, const char *name, const struct level *above)
 		level.dev = st.st_dev;
 		walk_level(w, &level);
 	}
-	if (level.dir != -1)
-		close(level.dir);
+	io_close(level.dir);
 }
 
 /* The type of an entry, if the directory does not say it for certain. */

@@ -177,8 +177,7 @@ find_block(const struct text *in, struct text *found,
 		input_read_fd(fd, "", &sink);
 	else
 		proof_refuse(why, "%s", strerror(errno));
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	if (ok && found->len == 0)
 		*found = *in;
 	return ok;

@@ -566,8 +566,7 @@ keep_input(struct reader *r, const char *input, struct kv_span data)
 		r->kept = kept;
 	if (kept == NULL || fd == -1 || !io_write(fd, data.p, data.len)) {
 		give_problem(r, 0, strerror(errno));
-		if (fd != -1)
-			close(fd);
+		io_close(fd);
 		return;
 	}
 	kept[r->n_kept++] = (struct kept){ input, fd };

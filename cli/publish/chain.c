@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "publish/pack.h"
 #include "publish/tasks.h"
 #include "working/hash.h"
@@ -54,8 +55,7 @@ unpack_before(const struct folder *folder, const struct index_file *before,
 	}
 	if (ok)
 		return fd;
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	set_note(note, "no delta: %s %s", name.path,
 	    why[0] != '\0' ? why : "cannot be read");
 	return -1;
@@ -149,8 +149,7 @@ make_delta(const struct folder *folder, struct publish_delta *made,
 		default:
 			ok = false;
 		}
-	if (made->again != -1)
-		close(made->again);
+	io_close(made->again);
 	folder_drop(&new);
 	made->delta_shown = "";
 	return ok;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "host/memory.h"
 
 #define NEW_NAME ".keyveto-new"
@@ -142,10 +143,8 @@ void
 folder_close(struct folder *f)
 {
 	for (int i = 0; i < FOLDER_PARTS; i++)
-		if (f->part[i] != -1)
-			close(f->part[i]);
-	if (f->dir != -1)
-		close(f->dir);
+		io_close(f->part[i]);
+	io_close(f->dir);
 	*f = (struct folder){ .dir = -1, .part = { -1, -1 } };
 }
 
@@ -308,8 +307,7 @@ prune_part(const struct folder *f, enum folder_part part,
 	bool ok = true;
 
 	if (dir == NULL) {
-		if (fd != -1)
-			close(fd);
+		io_close(fd);
 		return report(f, part_name[part], "cannot be read");
 	}
 	while ((errno = 0, entry = readdir(dir)) != NULL)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "publish/copy.h"
 #include "publish/pack.h"
 #include "publish/tasks.h"
@@ -39,8 +40,7 @@ open_file(const char *path, bool may_be_missing)
 		return fd;
 	else
 		cli_error("%s: not a regular file", path);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 
@@ -148,8 +148,7 @@ read_list(struct item *it)
 	bool ok = judge(it, INDEX_BLOCKLIST, sources) &&
 	    read_sources(it, sources);
 
-	if (sources != -1)
-		close(sources);
+	io_close(sources);
 	return ok;
 }
 
@@ -312,10 +311,8 @@ item_read(struct item *it, const char *path, const struct folder *folder)
 void
 item_free(struct item *it)
 {
-	if (it->fd != -1)
-		close(it->fd);
-	if (it->companion != -1)
-		close(it->companion);
+	io_close(it->fd);
+	io_close(it->companion);
 	free(it->shown);
 	*it = (struct item){ .fd = -1, .companion = -1 };
 }

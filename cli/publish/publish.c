@@ -433,8 +433,7 @@ holds_item(const struct publish *p, const struct item *it, int packed,
 		snprintf(why, PACK_WHY_BYTES, "another SHA-256");
 		ok = false;
 	}
-	if (out != -1)
-		close(out);
+	io_close(out);
 	return ok;
 }
 
@@ -791,10 +790,8 @@ close_publish(struct publish *p)
 	free(p->given);
 	if (p->locked)
 		replace_close(&p->place);
-	if (p->old_text != -1)
-		close(p->old_text);
-	if (p->old_signature != -1)
-		close(p->old_signature);
+	io_close(p->old_text);
+	io_close(p->old_signature);
 	index_free(&p->old);
 	index_free(&p->fresh);
 	folder_close(&p->folder);

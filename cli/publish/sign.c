@@ -92,8 +92,7 @@ run_keygen(const char *key, int in, struct answer *answer)
 		errors = memory_file("errors");
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		report_failure(key, errno, "");
-		if (errors != -1)
-			close(errors);
+		io_close(errors);
 		return false;
 	}
 	program_fds(&keygen, in, ends[1],
@@ -109,8 +108,7 @@ run_keygen(const char *key, int in, struct answer *answer)
 	}
 	close(ends[0]);
 	first_line(errors, said);
-	if (errors != -1)
-		close(errors);
+	io_close(errors);
 	if (error != 0 || status != 0)
 		report_failure(key, error, said);
 	return error == 0 && status == 0;
@@ -125,8 +123,7 @@ in_memory(const char *text, size_t len)
 	if (fd != -1 && io_write_at(fd, text, len, 0))
 		return fd;
 	(void)cli_failed("index", "cannot be signed");
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 
@@ -166,8 +163,7 @@ verify(const char *key, int text, struct sign_result *r)
 		    key, r->key);
 		ok = false;
 	}
-	if (signature != -1)
-		close(signature);
+	io_close(signature);
 	return ok;
 }
 
@@ -180,8 +176,7 @@ sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
 
 	r->len = answer.len;
 	ok = ok && verify(key, fd, r);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 

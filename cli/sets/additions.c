@@ -54,8 +54,7 @@ additions_close(struct additions *a)
 	free(a->window.bytes);
 	free(a->window.used);
 	free(a->batch);
-	if (a->spill != -1)
-		close(a->spill);
+	io_close(a->spill);
 }
 
 /* --- the window ----------------------------------------------------------- */

@@ -106,8 +106,7 @@ list_names_may_set(const char *path, uint8_t id, const char *name)
 	int fd = list_names_open(path);
 	bool has, may = may_be_called(path, fd, id, name, &has);
 
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return may;
 }
 

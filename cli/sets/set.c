@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "host/files.h"
 #include "sets/filter_file.h"
 
@@ -91,10 +92,8 @@ set_open(struct set *s, const struct set_kind *kind, const char *path)
 void
 set_close(const struct set *s)
 {
-	if (s->fd != -1)
-		close(s->fd);
-	if (s->sources != -1)
-		close(s->sources);
+	io_close(s->fd);
+	io_close(s->sources);
 }
 
 bool

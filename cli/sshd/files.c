@@ -46,12 +46,10 @@ read_file(const struct sshd_files *fs, struct sshd_file *f)
 		    fstat(fd, &f->st) == -1))) {
 		cli_error("%s%s: %s", fs->root, f->path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
-		if (fd != -1)
-			close(fd);
+		io_close(fd);
 		return false;
 	}
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
 	    &f->blocks, why, sizeof(why));
 	if (f->base == NULL)

@@ -209,8 +209,7 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 		print_error(fs->root, NEW);
 		(void)remove_dir(parent, NEW);
 	}
-	if (dir != -1)
-		close(dir);
+	io_close(dir);
 	close(parent);
 	return ok;
 }

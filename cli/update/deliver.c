@@ -139,8 +139,7 @@ apply_step(struct update *u, const struct index_delta *d, int old, int out)
 
 	progress_clear(&u->progress);
 	ok = ok && tasks_patch(&p);
-	if (p.patch != -1)
-		close(p.patch);
+	io_close(p.patch);
 	return ok;
 }
 

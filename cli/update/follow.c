@@ -214,10 +214,8 @@ parse_index(struct update *u, int fd, char sha256[static UPDATE_DIGEST_CHARS])
 
 	if (ok && why[0] != '\0')
 		cli_error("%s: %s; ask its publisher", shown, why);
-	if (text != -1)
-		close(text);
-	if (signature != -1)
-		close(signature);
+	io_close(text);
+	io_close(signature);
 	return ok && why[0] == '\0';
 }
 
@@ -345,8 +343,7 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 	default:
 		break;
 	}
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	if (end != UPDATE_FOLLOW_NEWER)
 		return end;
 	wanted = w->file->sha256;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 
 bool
 update_installed_open(struct update_installed *t, const char *path)
@@ -47,8 +48,7 @@ update_installed_open(struct update_installed *t, const char *path)
 void
 update_installed_close(struct update_installed *t)
 {
-	if (t->fd != -1)
-		close(t->fd);
+	io_close(t->fd);
 	t->fd = -1;
 	replace_close(&t->place);
 }
@@ -128,8 +128,7 @@ update_installed_open_previous(const struct update_installed *t)
 		cli_error("%s: the previous one is the same file", t->path);
 	} else
 		return fd;
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return -1;
 }
 

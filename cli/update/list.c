@@ -468,8 +468,7 @@ receive(struct update *u, const char *url, const char *sha256,
 		u->source.limits.stopped, &part->len, &x) &&
 	    was_unpacked(&r, &x) &&
 	    is_wanted(r.from.shown, part->fd, sha256, records);
-	if (r.fd != -1)
-		close(r.fd);
+	io_close(r.fd);
 	fetch_place_free(&r.from);
 	return ok;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 
 /* As often, the file is made or opened again. */
 #define TRIES_MAX 100
@@ -76,8 +77,7 @@ update_part_open(struct update_part *p, int dir, const char *name,
 		 * Try again: it was removed, or the last holder of the lock
 		 * renamed it to the filter.
 		 */
-		if (p->fd != -1)
-			close(p->fd);
+		io_close(p->fd);
 		p->fd = -1;
 	}
 	if (tries == TRIES_MAX)
@@ -85,8 +85,7 @@ update_part_open(struct update_part *p, int dir, const char *name,
 		    "%s: %s beside it is never a file of this user alone; "
 		    "put it on a file system that keeps owners and modes",
 		    path, p->name);
-	if (p->fd != -1)
-		close(p->fd);
+	io_close(p->fd);
 	p->fd = -1;
 	return false;
 }

@@ -200,9 +200,7 @@ update_source_close(struct update_source *s)
 	kv_config_free(&s->config);
 	fetch_place_free(&s->from);
 	fetch_place_free(&s->signature);
-	if (s->signers != -1)
-		close(s->signers);
-	if (s->never_listed != -1)
-		close(s->never_listed);
+	io_close(s->signers);
+	io_close(s->never_listed);
 	s->signers = s->never_listed = -1;
 }

@@ -155,8 +155,7 @@ update_notes_save(int dir, const char *name, const struct update_notes *s)
 	saved = errno;
 	if (!ok && fd != -1)
 		(void)unlinkat(dir, temporary, 0);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	json_decref(object);
 	errno = saved;
 	return ok;

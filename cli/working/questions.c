@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "host/files.h"
 #include "keys/input.h"
 #include "kv_sources.h"
@@ -217,8 +218,7 @@ answer_open(struct questions *q, struct kv_bytes b)
 	note_stream(q, fd);
 	begin_answer(q, fd != -1 ? 0 : errno);
 	ok = send_answer(q, fd);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 
@@ -252,8 +252,7 @@ answer_scratch(struct questions *q)
 	fd = files_scratch();
 	begin_answer(q, fd != -1 ? 0 : errno);
 	ok = send_answer(q, fd);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 
@@ -311,8 +310,7 @@ on_found(int fd, const char *path, bool walked, void *arg)
 	note_stream(w->q, fd);
 	send_found(w, WORKING_FOUND, path, walked ? WORKING_WALKED : 0, NULL,
 	    fd);
-	if (own != -1)
-		close(own);
+	io_close(own);
 }
 
 static void
@@ -390,8 +388,7 @@ answer_spill(struct questions *q)
 
 	begin_answer(q, replace_make_scratch(&q->replace, &fd) ? 0 : EACCES);
 	ok = send_answer(q, fd);
-	if (fd != -1)
-		close(fd);
+	io_close(fd);
 	return ok;
 }
 
