@@ -118,8 +118,7 @@ static bool
 is_variable(const char *value)
 {
 	const size_t n = strspn(value,
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	    "0123456789_");
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 
 	return n > 0 && value[n] == '=';
 }

@@ -116,8 +116,7 @@ static bool
 is_fingerprint(const char *word)
 {
 	const size_t n = strspn(word,
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	    "0123456789+/");
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 
 	if (strncmp(word, LOG_PREFIX, strlen(LOG_PREFIX)) == 0 ||
 	    strncmp(word, SHA256_PREFIX, strlen(SHA256_PREFIX)) == 0 ||

@@ -62,8 +62,7 @@ lock_copy(struct config_copy *c, const char *path)
 		if (errno == EWOULDBLOCK)
 			cli_error(
 			    "%s: somebody else is at work on it with " CONFIG_EDIT_COMMAND
-			    "; try again when they have "
-			    "finished",
+			    "; try again when they have finished",
 			    path);
 		else
 			cli_error("%s: %s: %s", path, c->lock_name,

@@ -113,8 +113,7 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 		return false;
 	if (h->revision == UINT32_MAX)
 		return cli_error("%s: revision %" PRIu32
-				 " is the last one; merge it into a "
-				 "new filter",
+				 " is the last one; merge it into a new filter",
 		    path, UINT32_MAX);
 	if (!additions_open(&a->additions, &a->filter) ||
 	    !read_inputs(a, inputs, a->o->spki ? spki_read : input_read,

@@ -324,9 +324,8 @@ answer_question(struct record_out *out, void *arg)
 
 	if (*q->root != '\0' && !root_enter(q->root))
 		snprintf(why, sizeof(why),
-		    "%s: cannot become the root "
-		    "directory: %s",
-		    q->root, strerror(errno));
+		    "%s: cannot become the root directory: %s", q->root,
+		    strerror(errno));
 	else if (geteuid() != q->uid && !become_account(NULL, q->uid, q->gid))
 		snprintf(why, sizeof(why), "cannot become user %u: %s",
 		    (unsigned int)q->uid, strerror(errno));

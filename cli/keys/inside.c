@@ -403,8 +403,7 @@ find_inside_data(struct finder *f, struct kv_span data)
 
 	if (store_name(data) != NULL && !store_is_keyless(data)) {
 		report_problem(f,
-		    "a key store in base64: keyveto does not look "
-		    "into it");
+		    "a key store in base64: keyveto does not look into it");
 	} else if (is_worth_reading(data)) {
 		inner.text = data;
 		inner.nested++;

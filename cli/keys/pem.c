@@ -403,8 +403,7 @@ find_body(struct kv_span text, const struct armour *armour,
 	while (next_line(&text, &line)) {
 		if (pem_is_begin(line))
 			return pem_refuse(o,
-			    "another BEGIN line before the "
-			    "END line");
+			    "another BEGIN line before the END line");
 		if (!pem_is_end(line)) {
 			bodyp->len = (size_t)(text.p - bodyp->p);
 			continue;

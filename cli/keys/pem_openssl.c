@@ -282,9 +282,8 @@ convert_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 
 	if (bits > BITS_MAX)
 		return pem_refuse(o,
-		    "key of %d bits; the most that any sshd "
-		    "takes is %d",
-		    bits, BITS_MAX);
+		    "key of %d bits; the most that any sshd takes is %d", bits,
+		    BITS_MAX);
 	if (EVP_PKEY_is_a(pkey, "RSA"))
 		return convert_rsa(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "DSA"))
@@ -329,8 +328,7 @@ convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 
 	if (raw.len > UNKNOWN_MAX_BYTES)
 		return pem_refuse(o,
-		    "key of %zu bytes; the most that is "
-		    "looked at is %d",
+		    "key of %zu bytes; the most that is looked at is %d",
 		    raw.len, UNKNOWN_MAX_BYTES);
 	OBJ_obj2txt(name, sizeof(name), algorithm, 0);
 	set_type(o->key, name, "");

@@ -129,8 +129,8 @@ last_name(const char *text, char name[static NAME_MAX + 1])
 	len = (size_t)(end - start);
 	if (len == 0 || len > NAME_MAX || *start == '.' ||
 	    strspn(start,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789._+-") < len)
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-") <
+		len)
 		return false;
 	memcpy(name, start, len);
 	name[len] = '\0';
@@ -195,8 +195,7 @@ fetch_place_resolve(const struct fetch_place *base, const char *text,
 	if (last_name(text, name))
 		return fetch_place_beside(base, name, p);
 	return cli_error(
-	    "%s: names a file that cannot be beside it: %s; ask its "
-	    "publisher",
+	    "%s: names a file that cannot be beside it: %s; ask its publisher",
 	    base->shown, text);
 }
 

@@ -457,10 +457,10 @@ jws_make(const struct proof_key *key, EVP_PKEY *private_half,
 		proof_refuse(why, "%s", kv_strerror(KV_ERR_MEMORY));
 	} else if ((signature = sign(a, input, private_half)) == NULL)
 		proof_refuse(why, "OpenSSL cannot sign with this key");
-	else if (asprintf(&text,
-		     "{\"protected\":\"%s\",\"payload\":\"%s\","
-		     "\"signature\":\"%s\"}\n",
-		     protected, payload, signature) == -1) {
+	else if (
+	    asprintf(&text,
+		"{\"protected\":\"%s\",\"payload\":\"%s\",\"signature\":\"%s\"}\n",
+		protected, payload, signature) == -1) {
 		text = NULL;
 		proof_refuse(why, "%s", kv_strerror(KV_ERR_MEMORY));
 	}

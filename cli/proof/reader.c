@@ -695,9 +695,8 @@ end_waits(struct reader *r)
 			refuse(r, w->path, w->line, why);
 		} else if (!w->done && r->wanted == NULL) {
 			snprintf(why, sizeof(why),
-			    "not verified, for lack of the key that it "
-			    "names: give its public key too (SHA-256 of "
-			    "the SPKI: %s)",
+			    "not verified, for lack of the key that it names: "
+			    "give its public key too (SHA-256 of the SPKI: %s)",
 			    id);
 			give_problem(r, w->line, why);
 		}

@@ -161,8 +161,7 @@ choose_serial(struct publish *p)
 	if (p->fresh.serial > old && p->fresh.serial <= INDEX_SERIAL_MAX)
 		return true;
 	return cli_error("%s: has serial %" PRIu64
-			 ", and those who follow never go back; "
-			 "%s",
+			 ", and those who follow never go back; %s",
 	    p->path, old,
 	    old == INDEX_SERIAL_MAX ?
 		"there is none above it: publish in another folder" :

@@ -17,8 +17,8 @@ index_is_name(const char *name)
 
 	return len > 0 && len <= INDEX_NAME_MAX && name[0] != '.' &&
 	    strspn(name,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"abcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+	    len;
 }
 
 bool

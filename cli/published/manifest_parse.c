@@ -103,8 +103,7 @@ read_members(const json_t *root, struct manifest *m,
 	read_deprecated(root, m);
 	if (!json_is_integer(format))
 		return mistake(why,
-		    "has no bkformat: not a manifest of badkeys; "
-		    "correct URL");
+		    "has no bkformat: not a manifest of badkeys; correct URL");
 	if (json_integer_value(format) != FORMAT_KNOWN)
 		return mistake(why,
 		    "is in format %lld, and this keyveto knows format 0 only; "
@@ -112,9 +111,8 @@ read_members(const json_t *root, struct manifest *m,
 		    (long long)json_integer_value(format));
 	if (url == NULL || json_is_null(url))
 		return mistake(why,
-		    "names no list: the publisher no longer "
-		    "serves this format; install a newer "
-		    "keyveto");
+		    "names no list: the publisher no longer serves this "
+		    "format; install a newer keyveto");
 	copy_plain(root, "blocklist_url", m->blocklist_url,
 	    sizeof(m->blocklist_url));
 	if (m->blocklist_url[0] == '\0')

@@ -106,9 +106,8 @@ report_csv(struct fleet *f)
 {
 	bool ok = true;
 
-	fputs("finding,host,account,file,line,fingerprint,type,bits,verdict,"
-	      "sources,part,comment,accounts,hosts,last_login,login_from,"
-	      "message\r\n",
+	fputs(
+	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message\r\n",
 	    stdout);
 	for (enum fleet_kind kind = 0; ok && kind < FLEET_KINDS; kind++)
 		ok = fleet_each(f, kind, print_row, NULL);

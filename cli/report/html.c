@@ -264,16 +264,15 @@ add_keys(struct page *p)
 		{ "lists", "SELECT file FROM keylist WHERE key=? ORDER BY file",
 		    name_to_json },
 		{ "places",
-		    "SELECT p.host-1, a.name, p.file, p.line, p.comment,"
-		    " p.part, l.last, l.source FROM place p JOIN account a ON"
-		    " a.id=p.account JOIN key k ON k.id=p.key LEFT JOIN login l"
-		    " ON l.rowid=iif(a.name IS NULL,"
-		    " (SELECT g.rowid FROM login g WHERE g.host=p.host AND"
-		    "  g.fp=k.fp ORDER BY g.last DESC LIMIT 1),"
-		    " (SELECT g.rowid FROM login g WHERE g.account=p.account"
-		    "  AND g.fp=k.fp ORDER BY g.last DESC LIMIT 1))"
-		    " WHERE p.key=? ORDER BY p.host, a.name, p.file, p.line,"
-		    " p.rowid",
+		    "SELECT p.host-1, a.name, p.file, p.line, p.comment, "
+		    "p.part, l.last, l.source FROM place p JOIN account a ON "
+		    "a.id=p.account JOIN key k ON k.id=p.key LEFT JOIN login l "
+		    "ON l.rowid=iif(a.name IS NULL, (SELECT g.rowid FROM login "
+		    "g WHERE g.host=p.host AND  g.fp=k.fp ORDER BY g.last DESC "
+		    "LIMIT 1), (SELECT g.rowid FROM login g WHERE "
+		    "g.account=p.account  AND g.fp=k.fp ORDER BY g.last DESC "
+		    "LIMIT 1)) WHERE p.key=? ORDER BY p.host, a.name, p.file, "
+		    "p.line, p.rowid",
 		    place_to_json },
 	};
 	sqlite3_stmt *keys = fleet_ask(p->f,

@@ -432,8 +432,7 @@ get_fingerprint(const json_t *o, char *fp, size_t cap)
 
 	if (get_text(o, "fingerprint", fp, cap) && *fp != '\0')
 		return is_digest(fp, "SHA256:", 43,
-		    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		    "0123456789+/");
+		    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 	if (!get_text(o, "spki_sha256", hex, sizeof(hex)) ||
 	    !is_digest(hex, "", 64, "0123456789abcdef"))
 		return false;

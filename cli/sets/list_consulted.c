@@ -53,9 +53,8 @@ list_advise_line(const struct kv_config *config, const char *config_path,
 
 	if (list_replaces_default(config))
 		cli_error("note: no login consults %s yet: add the line "
-			  "\"Blocklist %s\", and \"Filter "
-			  "%s\" if there is no Filter line, to %s, with "
-			  "keyveto config edit",
+			  "\"Blocklist %s\", and \"Filter %s\" if there is no "
+			  "Filter line, to %s, with keyveto config edit",
 		    path, path, KV_CONFIG_FILTER_PATH, to);
 	else
 		cli_error("note: no login consults %s yet: add the line "

@@ -75,8 +75,8 @@ list_names_is_valid(const char *name)
 {
 	return *name != '\0' && strlen(name) < KV_SOURCE_NAME_BYTES &&
 	    name[strspn(name,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789._-")] == '\0';
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")] ==
+	    '\0';
 }
 
 /*

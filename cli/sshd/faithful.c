@@ -58,8 +58,7 @@ reads_our_file(const struct sshd *sshd)
 	if (*s->file != '\0')
 		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
 			  "reads another file (" SSHD_TREE_TOP
-			  "): put keyveto in "
-			  "by hand there",
+			  "): put keyveto in by hand there",
 		    sshd->path, s->file);
 	else
 		cli_error(
@@ -94,9 +93,8 @@ sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c)
 		cli_error("%s", why);
 	else if (!same)
 		cli_error(SSHD_TREE_TOP
-		    ": sshd reads this file in another way "
-		    "than keyveto does, or it is being changed; put keyveto in "
-		    "by hand");
+		    ": sshd reads this file in another way than keyveto does, "
+		    "or it is being changed; put keyveto in by hand");
 	free(real);
 	free(copy);
 	return same;

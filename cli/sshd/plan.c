@@ -423,13 +423,12 @@ judge_pam(const struct sshd_options *o, const struct sshd_base *base,
 		    f->there ? "has no session line" : "not there");
 	else if (decision == PAM_DECISION_OPEN)
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
-		    "%.1000s%.200s: "
-		    "no session line is sure to decide, so that keyveto's line "
-		    "would decide, and PAM would let in somebody whom it "
-		    "refuses now (a line is sure to decide if it is required "
-		    "or requisite, names pam_unix.so, pam_limits.so, "
-		    "pam_permit.so or pam_deny.so, and is neither in a "
-		    "substack nor jumped over)",
+		    "%.1000s%.200s: no session line is sure to decide, so that "
+		    "keyveto's line would decide, and PAM would let in "
+		    "somebody whom it refuses now (a line is sure to decide if "
+		    "it is required or requisite, names pam_unix.so, "
+		    "pam_limits.so, pam_permit.so or pam_deny.so, and is "
+		    "neither in a substack nor jumped over)",
 		    root, f->path);
 	if (!missing && !f->there)
 		cli_error("%s%s: not there; PAM's lines for sshd are "

@@ -154,8 +154,7 @@ call_unseen(const struct sshd_arguments *found, const char *path)
 	if (errno == ENOENT || errno == ESRCH)
 		return;
 	snprintf(why, sizeof(why),
-	    "%s: what sshd is started with cannot be "
-	    "seen there",
+	    "%s: what sshd is started with cannot be seen there",
 	    strerror(errno));
 	found->unseen(found->arg, path, why);
 }

@@ -34,9 +34,8 @@ check_host_key(struct sshd_overview *o, const struct sshd_line *l)
 		snprintf(half, sizeof(half), "%s.pub", path);
 		if (blocks(path) || blocks(half))
 			snprintf(o->blocking, sizeof(o->blocking),
-			    "%.300s:%zu: "
-			    "%s %.300s is a FIFO or a device, for which sshd "
-			    "would wait: name a file",
+			    "%.300s:%zu: %s %.300s is a FIFO or a device, for "
+			    "which sshd would wait: name a file",
 			    o->tree.file[l->file].path, l->number, l->keyword,
 			    blocks(path) ? path : half);
 	}

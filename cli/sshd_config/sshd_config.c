@@ -222,8 +222,7 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 		n = snprintf(spec, SPEC_BYTES, "lport=%u", s->free_port);
 	else
 		n = snprintf(spec, SPEC_BYTES,
-		    "user=%s,host=localhost,"
-		    "addr=127.0.0.1,laddr=%s,lport=%u,rdomain=",
+		    "user=%s,host=localhost,addr=127.0.0.1,laddr=%s,lport=%u,rdomain=",
 		    user, s->address, s->port);
 	*q = SSHD_NO_QUESTION;
 	if (*s->refused != '\0')

@@ -113,8 +113,7 @@ read_include(struct reader *r, unsigned int depth)
 		/* sshd looks for such a file in its working directory. */
 		if (*word == '~')
 			leave_out(r,
-			    "%s%s:%zu: Include %.300s: not an absolute "
-			    "path",
+			    "%s%s:%zu: Include %.300s: not an absolute path",
 			    r->root, r->t->file[l.file].path, l.number, word);
 		else if (snprintf(pattern, sizeof(pattern), "%s%s",
 			     *word == '/' ? "" : "/etc/ssh/", word) >=

@@ -411,8 +411,7 @@ check_size(const struct update *u)
 	return cli_error("%s: %s has %" PRIu64 " bytes, packed %" PRIu64
 			 ", which is more "
 			 "than MaxSize allows (%" PRIu64
-			 "); if that is right, raise "
-			 "MaxSize",
+			 "); if that is right, raise MaxSize",
 	    u->source.from.shown, file->name, file->size, file->packed_size,
 	    u->source.settings.max_bytes);
 }

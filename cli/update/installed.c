@@ -150,8 +150,7 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 			"cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
 		ok = cli_failed(t->path,
-		    "exchanged, but not sure to survive a "
-		    "crash");
+		    "exchanged, but not sure to survive a crash");
 	replace_close(&r);
 	return ok;
 }
