@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Asks the front over the socket that is descriptor 0. */
 #include "ask.h"
 
 #include <stdio.h>

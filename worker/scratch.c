@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Stands between SQLite and the system calls that this process may not make. */
 #include "scratch.h"
 
 #include <sys/stat.h>

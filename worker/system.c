@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Walls in and runs ssh-keygen and journalctl. */
 #include "system.h"
 
 #include <sys/mman.h>

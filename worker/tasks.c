@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Does the tasks that a command of keyveto's hands over. */
 #include "tasks.h"
 
 #include <errno.h>

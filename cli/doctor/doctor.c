@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The table of checks, and how they are run. */
 #include "doctor/doctor.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads inputs whose keys go into a filter or a list, with progress. */
 #include "filter_and_list/intake.h"
 
 #include "command.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Makes a file in memory, or else on a disk. */
 #include "host/memory.h"
 
 #include <sys/mman.h>

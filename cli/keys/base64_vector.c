@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Decodes base64 with AVX2, if the processor has it. */
 #include "keys/base64_vector.h"
 
 #include "kv_base64.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Collects PEM blocks, and finds their lines inside other texts. */
 #include "keys/block.h"
 
 #include <stdlib.h>

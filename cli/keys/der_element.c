@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Takes elements of DER apart. */
 #include "keys/der_element.h"
 
 enum der_header

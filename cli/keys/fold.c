@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Joins the lines that LDIF and base64 were folded to. */
 #include "keys/fold.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Passes on what the stages behind keys/input find, and tells what a key is. */
 #include "keys/found.h"
 
 #include <inttypes.h>

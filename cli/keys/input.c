@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Reads a file, a directory or a stream: cuts the bytes of keys/source into
- * whole lines, and parts of long ones, for keys/lines.
- */
 #include "keys/input.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Finds keys inside other texts, in base64 once more, and in binary data. */
 #include "keys/inside.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Takes JSON apart into tokens, as it comes. */
 #include "keys/json_scan.h"
 
 #include <string.h>

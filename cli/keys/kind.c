@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Decides if a text is a file of keys or another one. */
 #include "keys/kind.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Tells whose a key in JSON or LDIF is, by what stands around it. */
 #include "keys/owner.h"
 
 #include <jansson.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Tells lines with a key from others, and from those of another text. */
 #include "keys/shape.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads bytes from a descriptor, which may be a pipe, unpacked. */
 #include "keys/source.h"
 
 #include <errno.h>

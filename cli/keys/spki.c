@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads inputs of nothing but SPKIs, and makes the SPKIs of a key. */
 #include "keys/spki.h"
 
 #include <errno.h>

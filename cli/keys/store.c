@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Recognises key stores, and those with certificates only. */
 #include "keys/store.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Tells packed forms by their first bytes, and reads gzip, xz and UTF-16. */
 #include "keys/unpack.h"
 
 #include <lzma.h>

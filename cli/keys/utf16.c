@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Converts UTF-16 to UTF-8, and tells if a text is UTF-16 at all. */
 #include "keys/utf16.h"
 
 #include <string.h>

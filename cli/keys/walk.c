@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Opens what a command line names: a file, standard input, or the regular files
- * in a directory and below it.
- */
 #include "keys/walk.h"
 
 #include <linux/magic.h>

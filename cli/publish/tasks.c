@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Has a worker do tasks of worker/task_publish.c, and checks what it says. */
 #include "publish/tasks.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The names, times and paths of an index, and its files. */
 #include "published/index.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* An index as records: one process adds them, another gets and checks them. */
 #include "published/index_records.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The header of deltas, and which of the two kinds a delta is. */
 #include "sets/delta.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Has a worker do tasks of worker/task_folder.c, and checks what it says. */
 #include "tasks/folder.h"
 
 #include "command.h"

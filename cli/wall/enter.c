@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Builds the walls around the process that calls it. */
 #include "wall/enter.h"
 
 #include <linux/capability.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Sends a packet to a program behind the wall, or back. */
 #include "wall/packet.h"
 
 #include <sys/socket.h>

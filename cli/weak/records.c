@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Writes and reads the records of tests that another process runs. */
 #include "weak/records.h"
 
 #include <stdlib.h>

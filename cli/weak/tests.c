@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Runs all tests of moduli, in several threads. */
 #include "weak/tests.h"
 
 #include <errno.h>

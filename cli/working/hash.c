@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Starts the task "hash" of keyveto-worker. */
 #include "working/hash.h"
 
 #include <errno.h>

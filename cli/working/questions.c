@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Opens and replaces the files that a worker may ask for. */
 #include "working/questions.h"
 
 #include <errno.h>

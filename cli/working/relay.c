@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Makes harmless what a worker prints. */
 #include "working/relay.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Starts the task "weak" of keyveto-worker. */
 #include "working/weak.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Starts keyveto-worker for a command or a task, prints for it, ends it. */
 #include "working/working.h"
 
 #include <sys/socket.h>
