@@ -47,9 +47,8 @@ print_filter(const struct facts *facts)
 
 	if (!filter_facts_format_time(h->time, when, sizeof(when)))
 		snprintf(when, sizeof(when), "second %" PRIu64, h->time);
-	fputs("file               ", stdout);
-	cli_print_safe(stdout, f->path, strlen(f->path));
-	printf("\nrevision           %" PRIu32 "\n", h->revision);
+	cli_printf(stdout, "file               %s\n", f->path);
+	printf("revision           %" PRIu32 "\n", h->revision);
 	printf("time               %s\n", when);
 	printf("entries            %" PRIu32 "\n", h->entries);
 	printf("hashes (k)         %u\n", h->hashes);
@@ -99,10 +98,10 @@ print_good_filter(const struct facts *f)
 
 	if (!filter_facts_are_consistent(&f->filter, why, sizeof(why)))
 		return cli_error("%s: %s", f->set.path, why);
-	cli_print_safe(stdout, f->set.path, strlen(f->set.path));
-	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " %s, "
-	       "lists a clean key with a chance of %.3g",
-	    h->hashes, h->length, h->revision, h->entries,
+	cli_printf(stdout,
+	    "%s: ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " %s, lists a "
+	    "clean key with a chance of %.3g",
+	    f->set.path, h->hashes, h->length, h->revision, h->entries,
 	    cli_plural(h->entries, "entry", "entries"), f->filter.rate_by_bits);
 	return true;
 }
@@ -134,9 +133,8 @@ print_list(const struct facts *facts)
 	const struct list_facts *f = &facts->list;
 	char name[KV_SOURCE_NAME_BYTES];
 
-	fputs("file               ", stdout);
-	cli_print_safe(stdout, f->path, strlen(f->path));
-	printf("\ndate               %s\n", f->dated ? f->date : "not known");
+	cli_printf(stdout, "file               %s\n", f->path);
+	printf("date               %s\n", f->dated ? f->date : "not known");
 	printf("records            %" PRIu64 "\n", f->records);
 	printf("different keys     %" PRIu64 "\n", f->hashes);
 	printf("size in bytes      %" PRIu64 "\n",
@@ -183,9 +181,8 @@ list_to_json(const struct facts *facts)
 static bool
 print_good_list(const struct facts *f)
 {
-	cli_print_safe(stdout, f->set.path, strlen(f->set.path));
-	printf(": ok: %" PRIu64 " %s in order", f->list.records,
-	    cli_plural(f->list.records, "record", "records"));
+	cli_printf(stdout, "%s: ok: %" PRIu64 " %s in order", f->set.path,
+	    f->list.records, cli_plural(f->list.records, "record", "records"));
 	return true;
 }
 
@@ -207,10 +204,9 @@ print_verdict(const struct inspector *of, const struct facts *f)
 	if (!of->print_good(f))
 		return false;
 	cli_find_distrust(f->set.path, distrust);
-	if (distrust[0] != '\0') {
-		fputs("; but a login would not trust it: ", stdout);
-		cli_print_safe(stdout, distrust, strlen(distrust));
-	}
+	if (distrust[0] != '\0')
+		cli_printf(stdout, "; but a login would not trust it: %s",
+		    distrust);
 	putchar('\n');
 	return cli_stdout_ok();
 }

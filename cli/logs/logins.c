@@ -383,13 +383,12 @@ print_text(const struct row *row)
 
 	kv_fingerprint_format(key->digest, fingerprint);
 	logins_format_time(a->last, last);
-	if (a->name != NULL)
-		cli_print_safe(stdout, a->name, strlen(a->name));
-	else
-		fputs(key->ca ? "(user CA keys)" : "(host keys)", stdout);
-	printf(": %s: ", kv_verdict_name(key->verdict));
-	cli_print_safe(stdout, key->type, strlen(key->type));
-	printf(" %s%s: ", fingerprint, key->ca ? " (CA)" : "");
+	cli_printf(stdout, "%s: %s: %s %s%s: ",
+	    a->name != NULL ? a->name :
+		key->ca	    ? "(user CA keys)" :
+			      "(host keys)",
+	    kv_verdict_name(key->verdict), key->type, fingerprint,
+	    key->ca ? " (CA)" : "");
 	if (key->former)
 		fputs("in no file any more: ", stdout);
 	else if (!is_in_file(row))

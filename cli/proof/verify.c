@@ -29,11 +29,11 @@ print_proved(const struct proof_found *proof, void *arg)
 	n->proved++;
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, fingerprint);
-	cli_print_safe(stdout, proof->path, strlen(proof->path));
-	printf(":%" PRIu64 ": proved compromised: %s %u %s (%s, SPKI SHA-256 "
-	       "%s)\n",
-	    proof->line, kv_keytype_name(key->type), kv_pubkey_bits(key),
-	    fingerprint, proof->form, proof->key->id[0]);
+	cli_printf(stdout,
+	    "%s:%" PRIu64 ": proved compromised: %s %u %s (%s, SPKI SHA-256 "
+	    "%s)\n",
+	    proof->path, proof->line, kv_keytype_name(key->type),
+	    kv_pubkey_bits(key), fingerprint, proof->form, proof->key->id[0]);
 }
 
 static void

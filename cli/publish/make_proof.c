@@ -310,10 +310,8 @@ write_output(const struct output *o, bool force)
 	    replace_write_text(&r, o->text, strlen(o->text)) &&
 	    replace_commit(&r);
 	replace_close(&r);
-	if (ok) {
-		cli_print_safe(stdout, o->path, strlen(o->path));
-		putchar('\n');
-	}
+	if (ok)
+		cli_printf(stdout, "%s\n", o->path);
 	return ok;
 }
 

@@ -655,8 +655,7 @@ is_needed(const char *path, void *arg)
 static void
 print_start(const struct publish *p, const char *name)
 {
-	cli_print_safe(stdout, p->o.dir, strlen(p->o.dir));
-	printf(": %s: ", name);
+	cli_printf(stdout, "%s: %s: ", p->o.dir, name);
 }
 
 static void
@@ -709,11 +708,8 @@ print_outcome(const struct publish *p)
 	    p->o.dry_run ? "would be " : "",
 	    changed ? "written" : "renewed, no file has changed",
 	    p->fresh.serial, text);
-	if (p->signature.len > 0) {
-		fputs(", signed with ", stdout);
-		cli_print_safe(stdout, p->signature.key,
-		    strlen(p->signature.key));
-	}
+	if (p->signature.len > 0)
+		cli_printf(stdout, ", signed with %s", p->signature.key);
 	if (p->pruned > 0)
 		printf("; %" PRIu64 " old %s removed", p->pruned,
 		    cli_plural(p->pruned, "file", "files"));

@@ -333,11 +333,8 @@ print_group(const struct status *s, const struct group *c)
 {
 	if (s->n > 1) {
 		fputs("accounts:", stdout);
-		for (size_t i = 0; i < c->n; i++) {
-			putchar(' ');
-			cli_print_safe(stdout, c->account[i],
-			    strlen(c->account[i]));
-		}
+		for (size_t i = 0; i < c->n; i++)
+			cli_printf(stdout, " %s", c->account[i]);
 		putchar('\n');
 	}
 	printf("%-22s %-5s %-6s %-4s %s\n", "way in", "open", "guard", "PAM",

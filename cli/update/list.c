@@ -655,10 +655,9 @@ replace_lookup(struct update *u, struct update_installed *t)
 		fd = part.fd;
 		part.fd = -1;
 		ok = update_installed_replace(t, fd, part.name, &replaced);
-		if (replaced && !u->options->quiet) {
-			cli_print_safe(stdout, t->path, strlen(t->path));
-			printf(": %s\n", t->fd != -1 ? "updated" : "installed");
-		}
+		if (replaced && !u->options->quiet)
+			cli_printf(stdout, "%s: %s\n", t->path,
+			    t->fd != -1 ? "updated" : "installed");
 	}
 	update_part_close(&part, false);
 	return ok;
