@@ -61,7 +61,8 @@ begin_file(struct transfer *t)
 	if (status == 206) {
 		at = f->from;
 		/* Only an equal ETag proves that it is the same file. */
-		if (at == 0 || http_range_start(t->head.range) != at ||
+		if (at == 0 || f->if_range == NULL ||
+		    http_range_start(t->head.range) != at ||
 		    strcmp(f->etag, f->if_range) != 0)
 			return false;
 	} else if (status != 200)
@@ -140,7 +141,7 @@ static void
 add_header(char line[][HTTP_VALUE_BYTES + 64], size_t *np, const char *name,
     const char *value)
 {
-	if (value[0] != '\0')
+	if (value != NULL && value[0] != '\0')
 		snprintf(line[(*np)++], sizeof(line[0]), "%s: %s", name, value);
 }
 
@@ -148,7 +149,7 @@ static enum fetch_end
 fetch_url(struct fetch *f)
 {
 	struct transfer t = { .f = f };
-	char line[HEADERS_MAX][HTTP_VALUE_BYTES + 64], range[64] = "";
+	char line[HEADERS_MAX][HTTP_VALUE_BYTES + 64], range[64];
 	const char *const header[] = { line[0], line[1], line[2], line[3] };
 	struct network_request r = {
 		.url = f->place->where,
@@ -161,19 +162,19 @@ fetch_url(struct fetch *f)
 		.into = f->into,
 		.arg = &t,
 	};
-	const bool asked = f->if_none_match[0] != '\0' ||
-	    f->if_modified_since[0] != '\0';
 	char why[NETWORK_WHY_BYTES];
 	enum network_cause cause;
+	bool asked;
 
-	if (f->from > 0)
-		snprintf(range, sizeof(range), "bytes=%jd-", (intmax_t)f->from);
 	add_header(line, &r.n_headers, "If-None-Match", f->if_none_match);
 	add_header(line, &r.n_headers, "If-Modified-Since",
 	    f->if_modified_since);
-	add_header(line, &r.n_headers, "Range", range);
-	add_header(line, &r.n_headers, "If-Range",
-	    f->from > 0 ? f->if_range : "");
+	asked = r.n_headers > 0;
+	if (f->from > 0) {
+		snprintf(range, sizeof(range), "bytes=%jd-", (intmax_t)f->from);
+		add_header(line, &r.n_headers, "Range", range);
+		add_header(line, &r.n_headers, "If-Range", f->if_range);
+	}
 	if ((cause = network_get(&r, why)) != NETWORK_DONE)
 		return fail_by_cause(&t, cause, why);
 	if (t.head.status == 304 && asked)

@@ -55,7 +55,7 @@ void fetch_place_free(struct fetch_place *p);
 struct fetch {
 	const struct fetch_place *place;
 	const struct https_limits *limits;
-	/* ETag and date of what is there; "": none. Not for a path. */
+	/* ETag and date of what is there; NULL or "": none. Not for a path. */
 	const char *if_none_match;
 	const char *if_modified_since;
 	/* To resume from an offset, if the file still has this ETag. */

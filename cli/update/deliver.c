@@ -98,9 +98,6 @@ fetch_delta(struct update *u, const struct index_delta *d, int fd)
 	struct fetch f = {
 		.place = &from,
 		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
 		.into = fd,
 		.arrived = count_bounded,
 		.arg = &b,
@@ -236,8 +233,6 @@ fetch_packed(struct packed *k)
 	struct fetch f = {
 		.place = &k->from,
 		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
 		.begin = begin_packed,
 		.into = k->part.fd,
 		.arrived = count_packed,
@@ -460,9 +455,6 @@ update_deliver_companion(struct update *u, const struct index_companion *c,
 	struct fetch f = {
 		.place = &from,
 		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
 		.progress = &u->progress,
 		.if_missing = UPDATE_FOLLOW_IF_MISSING,
 	};

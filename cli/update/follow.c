@@ -49,7 +49,6 @@ fetch_index(struct update *u, bool conditional, int *fdp)
 		.if_modified_since = asks && s->etag[0] == '\0' ?
 		    s->last_modified :
 		    "",
-		.if_range = "",
 		.progress = &u->progress,
 		.if_missing = "; correct Index",
 	};

@@ -371,9 +371,6 @@ fetch_packed(struct receiving *r)
 	struct fetch f = {
 		.place = &r->from,
 		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
 		.into = r->fd,
 		.arrived = count_packed,
 		.arg = r,

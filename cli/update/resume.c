@@ -58,7 +58,7 @@ update_resume_run(struct update *u, struct fetch *f,
 	const off_t known = update_resume_known(u, part, source);
 	enum fetch_end end;
 
-	f->if_range = "";
+	f->if_range = NULL;
 	f->from = 0;
 	if (known > 0) {
 		/* update_resume_note may change the notes. */
@@ -70,7 +70,7 @@ update_resume_run(struct update *u, struct fetch *f,
 	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
 		goto out;
 	f->from = 0;
-	f->if_range = "";
+	f->if_range = NULL;
 	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
 		goto out;
 	cli_error("%s: the server sends a part of the file that was not asked "
@@ -79,6 +79,6 @@ update_resume_run(struct update *u, struct fetch *f,
 	end = FETCH_FAILED;
 out:
 	/* It was this function's. */
-	f->if_range = "";
+	f->if_range = NULL;
 	return end;
 }

@@ -68,9 +68,6 @@ update_text_get(const struct fetch_place *place,
 	struct fetch f = {
 		.place = place,
 		.limits = limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
 		.progress = progress,
 	};
 	uint64_t len;
