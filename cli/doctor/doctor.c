@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/room.h"
+
 /* Without it a check is not made. */
 enum need { NOTHING, CONFIG, SSHD_ANSWER };
 
@@ -48,7 +50,6 @@ doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
     const char *fmt, ...)
 {
 	struct doctor_finding f = { .check = d->check, .status = status };
-	struct doctor_finding *grown;
 	va_list ap;
 	bool ok;
 
@@ -59,10 +60,7 @@ doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
 		f.found = NULL;
 	if (status != DOCTOR_OK && remedy != NULL)
 		ok &= (f.remedy = strdup(remedy)) != NULL;
-	grown = realloc(d->finding, (d->n + 1) * sizeof(f));
-	if (grown != NULL)
-		d->finding = grown;
-	if (ok && grown != NULL) {
+	if (ok && room_for_one(&d->finding, d->n, sizeof(f))) {
 		d->finding[d->n++] = f;
 		return;
 	}

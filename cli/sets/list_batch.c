@@ -6,22 +6,14 @@
 #include <string.h>
 
 #include "command.h"
-
-#define FIRST_ROOM 4096
+#include "base/room.h"
 
 bool
 list_batch_add(struct list_batch *b, const struct kv_blocklist_hash *h,
     uint8_t id)
 {
-	if (b->n == b->room) {
-		size_t room = b->room > 0 ? 2 * b->room : FIRST_ROOM;
-		list_record *grown = realloc(b->record, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return cli_error("%s", strerror(errno));
-		b->record = grown;
-		b->room = room;
-	}
+	if (!room_for_one(&b->record, b->n, sizeof(list_record)))
+		return cli_error("%s", strerror(errno));
 	memcpy(b->record[b->n], h->byte, sizeof(h->byte));
 	b->record[b->n++][KV_BLOCKLIST_HASH_BYTES] = id;
 	return true;

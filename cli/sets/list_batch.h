@@ -8,7 +8,7 @@
 /* All zeroes: empty. Freed by list_batch_free. */
 struct list_batch {
 	list_record *record;
-	size_t n, room;
+	size_t n;
 	/* Of the records: new ones; those that the batch or the list has. */
 	uint64_t added, known;
 };

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "base/io.h"
+#include "base/room.h"
 #include "host/replace.h"
 #include "host/root_file.h"
 #include "kv_config.h"
@@ -74,15 +75,13 @@ free_file(struct sshd_file *f)
 struct sshd_file *
 sshd_files_add(struct sshd_files *fs, const char *path)
 {
-	struct sshd_file *f = sshd_files_find(fs, path), **v;
+	struct sshd_file *f = sshd_files_find(fs, path);
 
 	if (f != NULL)
 		return f;
-	v = realloc(fs->v, (fs->n + 1) * sizeof(struct sshd_file *));
-	if (v != NULL)
-		fs->v = v;
 	f = calloc(1, sizeof(*f));
-	if (v == NULL || f == NULL || (f->path = strdup(path)) == NULL)
+	if (f == NULL || (f->path = strdup(path)) == NULL ||
+	    !room_for_one(&fs->v, fs->n, sizeof(struct sshd_file *)))
 		cli_error("%s", strerror(errno));
 	else if (read_file(fs, f))
 		return fs->v[fs->n++] = f;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/json_text.h"
+#include "base/room.h"
 #include "sshd/matches.h"
 #include "sshd/sshd.h"
 #include "sshd/started.h"
@@ -53,7 +54,7 @@ static bool
 add_part(struct status *s, enum kind kind, const char *name, const char *user,
     size_t *atp)
 {
-	struct part *grown, new = { .kind = kind };
+	struct part new = { .kind = kind };
 
 	for (*atp = 0; *atp < s->n_parts; ++*atp)
 		if (s->part[*atp].kind == kind &&
@@ -62,10 +63,8 @@ add_part(struct status *s, enum kind kind, const char *name, const char *user,
 			return false;
 	new.name = strdup(name);
 	new.user = strdup(user);
-	grown = realloc(s->part, (s->n_parts + 1) * sizeof(new));
-	if (grown != NULL)
-		s->part = grown;
-	if (grown == NULL || new.name == NULL || new.user == NULL) {
+	if (new.name == NULL || new.user == NULL ||
+	    !room_for_one(&s->part, s->n_parts, sizeof(new))) {
 		free(new.name);
 		free(new.user);
 		s->unknown = true;
@@ -193,7 +192,6 @@ find_group_of(struct status *s, const char *user, size_t *groupp)
 	struct sshd_settings *settings = sshd_ask_settings(s->o, &s->copy,
 	    user);
 	struct ways_context context = { .keys_elsewhere = s->keys_by_origin };
-	struct group *v = NULL;
 	struct ways w;
 
 	if (settings == NULL)
@@ -208,10 +206,9 @@ find_group_of(struct status *s, const char *user, size_t *groupp)
 	for (*groupp = 0; *groupp < s->n; ++*groupp)
 		if (memcmp(&s->v[*groupp].ways, &w, sizeof(w)) == 0)
 			return true;
-	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
+	if (!room_for_one(&s->v, s->n, sizeof(*s->v)))
 		return cli_error("%s", strerror(errno));
-	s->v = v;
-	v[s->n++] = (struct group){ .ways = w };
+	s->v[s->n++] = (struct group){ .ways = w };
 	return true;
 }
 
@@ -227,7 +224,6 @@ group_accounts(struct status *s, const struct sshd_match *match)
 	size_t *group = calloc(a->n + 1, sizeof(*group));
 	bool ok = like != NULL && group != NULL;
 	struct group *g;
-	char **names;
 
 	if (!ok)
 		cli_error("%s", strerror(errno));
@@ -240,12 +236,10 @@ group_accounts(struct status *s, const struct sshd_match *match)
 		if (!ok)
 			break;
 		g = &s->v[group[like[i]]];
-		names = realloc(g->account, (g->n + 1) * sizeof(*names));
-		if ((ok = names != NULL)) {
-			g->account = names;
-			names[g->n++] = a->v[i].name;
-		} else
-			cli_error("%s", strerror(errno));
+		ok = room_for_one(&g->account, g->n, sizeof(char *)) ||
+		    cli_error("%s", strerror(errno));
+		if (ok)
+			g->account[g->n++] = a->v[i].name;
 	}
 	free(group);
 	free(like);
