@@ -282,17 +282,6 @@ run(struct get *g)
 		    code == CURLE_OK ? "" : find_reason(g, code));
 }
 
-/* Copies a string, to be freed. NULL if it is none. */
-static char *
-get_text(struct kv_bytes *b)
-{
-	struct kv_span s;
-
-	if (kv_bytes_get_string(b, &s) != KV_OK)
-		return NULL;
-	return s.len > 0 ? strndup((const char *)s.p, s.len) : strdup("");
-}
-
 /* Takes the lines of headers. */
 static bool
 read_headers(struct get *g, struct kv_bytes *b)
@@ -301,7 +290,7 @@ read_headers(struct get *g, struct kv_bytes *b)
 	char *line;
 
 	while (b->left > 0) {
-		if ((line = get_text(b)) == NULL)
+		if ((line = record_copy_text(b)) == NULL)
 			return false;
 		longer = curl_slist_append(g->headers, line);
 		free(line);
@@ -317,13 +306,13 @@ read_order(struct get *g, struct kv_bytes *b)
 {
 	uint64_t has_proxy;
 
-	if ((g->url = get_text(b)) == NULL ||
+	if ((g->url = record_copy_text(b)) == NULL ||
 	    !record_get_number(b, &g->timeout) ||
 	    !record_get_number(b, &g->stall_timeout) ||
 	    !record_get_number(b, &g->redirects) ||
 	    !record_get_number(b, &g->keep) ||
 	    !record_get_number(b, &has_proxy) ||
-	    (g->proxy = get_text(b)) == NULL)
+	    (g->proxy = record_copy_text(b)) == NULL)
 		return false;
 	if (!has_proxy) {
 		free(g->proxy);

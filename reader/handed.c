@@ -65,19 +65,10 @@ add_opened_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 	return (f->fd != -1) == (err == KV_OK);
 }
 
-/* Copies a string, for the life of the process. NULL if it is none. */
-static const char *
-copy_text(struct kv_bytes *b)
-{
-	char text[PATH_MAX];
-
-	return record_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
-}
-
 static bool
 add_path(struct kv_bytes b, const char **path, size_t *np, size_t max)
 {
-	return *np < max && (path[(*np)++] = copy_text(&b)) != NULL;
+	return *np < max && (path[(*np)++] = record_copy_text(&b)) != NULL;
 }
 
 static bool
@@ -89,7 +80,7 @@ read_setup(struct kv_bytes b, struct setup *s)
 	    !record_get_number(&b, &s->threads) ||
 	    !record_get_number(&b, &s->flags) ||
 	    !record_get_number(&b, &s->total) ||
-	    (s->config = copy_text(&b)) == NULL)
+	    (s->config = record_copy_text(&b)) == NULL)
 		return false;
 	if (s->config[0] == '\0')
 		s->config = NULL;

@@ -68,15 +68,6 @@ add_folder(const char *folder)
 	free(link);
 }
 
-/* Copies a text. NULL if there is none. */
-static const char *
-copy_text(struct kv_bytes *b)
-{
-	static char text[WORKING_TEXT_BYTES];
-
-	return record_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
-}
-
 /* Whether to print, the path, and the words up to the end. */
 static bool
 get_asked(struct kv_bytes *b)
@@ -84,10 +75,10 @@ get_asked(struct kv_bytes *b)
 	size_t n = 0;
 
 	if (!record_get_number(b, &asked.prints) ||
-	    (asked.path = copy_text(b)) == NULL)
+	    (asked.path = record_copy_text(b)) == NULL)
 		return false;
 	while (b->left > 0 && n < WORDS_MAX)
-		if ((asked.word[n++] = copy_text(b)) == NULL)
+		if ((asked.word[n++] = record_copy_text(b)) == NULL)
 			return false;
 	return n > 0 && b->left == 0;
 }

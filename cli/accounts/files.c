@@ -74,17 +74,6 @@ struct run {
 	char *broken; /* why there is no reader at all; NULL */
 };
 
-static enum kv_err
-get_text(struct kv_bytes *b, char **textp)
-{
-	struct kv_span s;
-
-	if (kv_bytes_get_string(b, &s) != KV_OK)
-		return KV_ERR_TRUNCATED;
-	*textp = strndup(s.len > 0 ? (const char *)s.p : "", s.len);
-	return *textp != NULL ? KV_OK : KV_ERR_MEMORY;
-}
-
 /* --- what a key means for its account ------------------------------------- */
 
 /* Keeps a key that may be revoked. Without memory it is left out. */
@@ -480,7 +469,7 @@ add_step(struct run *run, const struct step *model)
 
 /* --- what the openers say ------------------------------------------------- */
 
-static enum kv_err
+static bool
 parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
 {
 	uint64_t insecure;
@@ -488,9 +477,9 @@ parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
 	if (!record_get_number(b, &s->ways) ||
 	    !record_get_number(b, &insecure) ||
 	    (s->fd = orders_next_descriptor(in)) == -1)
-		return KV_ERR_TRUNCATED;
+		return false;
 	s->insecure = insecure != 0;
-	return KV_OK;
+	return true;
 }
 
 static bool
@@ -498,21 +487,21 @@ parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
     struct orders *in, size_t account)
 {
 	struct step s = { .tag = (enum opener_tag)tag, .account = account };
-	enum kv_err err = get_text(b, &s.path);
+	bool ok = (s.path = record_copy_text(b)) != NULL;
 
-	if (err == KV_OK && tag == OPENER_FILE)
-		err = parse_file(b, in, &s);
-	else if (err == KV_OK && tag == OPENER_PROBLEM)
-		err = get_text(b, &s.reason);
-	else if (err == KV_OK && tag != OPENER_NOTE && tag != OPENER_END)
-		err = KV_ERR_INTERNAL;
-	if (err == KV_OK)
+	if (tag == OPENER_FILE)
+		ok = ok && parse_file(b, in, &s);
+	else if (tag == OPENER_PROBLEM)
+		ok = ok && (s.reason = record_copy_text(b)) != NULL;
+	else
+		ok = ok && (tag == OPENER_NOTE || tag == OPENER_END);
+	if (ok)
 		add_step(run, &s);
 	else {
 		free(s.path);
 		free(s.reason);
 	}
-	return err == KV_OK;
+	return ok;
 }
 
 /*

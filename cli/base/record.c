@@ -210,6 +210,17 @@ record_get_text(struct kv_bytes *b, char *text, size_t cap)
 	return true;
 }
 
+char *
+record_copy_text(struct kv_bytes *b)
+{
+	struct kv_span s;
+
+	if (kv_bytes_get_string(b, &s) != KV_OK ||
+	    (s.len > 0 && memchr(s.p, '\0', s.len) != NULL))
+		return NULL;
+	return strndup(s.len > 0 ? (const char *)s.p : "", s.len);
+}
+
 bool
 record_get_number(struct kv_bytes *b, uint64_t *np)
 {

@@ -74,6 +74,8 @@ bool record_cut(struct kv_bytes *b, uint8_t *tagp, struct kv_bytes *payload,
  * for any other.
  */
 KV_MUST_CHECK bool record_get_text(struct kv_bytes *b, char *text, size_t cap);
+/* Returns a copy of a string without a NUL, to be freed. NULL for any other. */
+char *record_copy_text(struct kv_bytes *b);
 
 /* Reads a number that record_add_number wrote; one of at most max; 0 or 1. */
 KV_MUST_CHECK bool record_get_number(struct kv_bytes *b, uint64_t *np);
