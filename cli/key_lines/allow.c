@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto allow: adds, changes or removes an AllowKey line of keyveto.conf. */
+#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

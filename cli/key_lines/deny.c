@@ -2,6 +2,7 @@
 /* keyveto deny: adds, changes or removes DenyKey lines of keyveto.conf. */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

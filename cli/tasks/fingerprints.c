@@ -26,11 +26,10 @@ receive(struct kv_bytes b, void *arg)
 		a->full = !a->f->found(digest.p, a->f->arg);
 		return !a->full;
 	}
-	a->done = digest.len == 0 &&
-	    record_get_number(&b, &a->error) == KV_OK &&
-	    record_get_number(&b, &a->bad_line) == KV_OK &&
-	    record_get_number(&b, &a->f->others) == KV_OK &&
-	    record_get_number(&b, &a->f->first_other) == KV_OK && b.left == 0;
+	a->done = digest.len == 0 && record_get_number(&b, &a->error) &&
+	    record_get_number(&b, &a->bad_line) &&
+	    record_get_number(&b, &a->f->others) &&
+	    record_get_number(&b, &a->f->first_other) && b.left == 0;
 	return a->done;
 }
 
