@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/io.h"
 #include "kv_fingerprint.h"
 #include "reading/finding.h"
 #include "reading/talk.h"
@@ -10,6 +11,8 @@
 #define PATH_BYTES READING_PACKET_BYTES
 #define TYPE_BYTES 64
 #define TEXT_BYTES (2 * READING_PACKET_BYTES)
+/* A day: longer than the largest archive takes. */
+#define KEYS_SECONDS_MAX (24 * 60 * 60)
 
 /* Of one call. */
 struct keys_read {
@@ -191,7 +194,11 @@ start(struct keys_read *r, const struct input_sink *sink)
 	struct talk *t = &r->talk;
 
 	r->sink = sink;
-	*t = (struct talk){ .answer = receive_answer, .arg = r };
+	*t = (struct talk){
+		.answer = receive_answer,
+		.deadline = io_deadline(KEYS_SECONDS_MAX),
+		.arg = r,
+	};
 	talk_start(t);
 	talk_send_setup(t,
 	    READING_KEYS | (sink->plain ? READING_PLAIN : 0u) |

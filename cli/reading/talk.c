@@ -127,6 +127,11 @@ wait_for_reader(struct talk *t, bool to_send, int ms)
 	};
 	const int n = poll(p, 2, ms);
 
+	if (t->deadline != 0 && !t->has_stream &&
+	    io_deadline(0) >= t->deadline) {
+		fail(t, "took too long");
+		return false;
+	}
 	if (n == -1)
 		return errno == EINTR || note_silence(t, ms);
 	if (n == 0)

@@ -20,6 +20,11 @@ struct talk {
 	/* Gets the walls that stand. NULL: a warning names the others. */
 	unsigned int *wallsp;
 	bool quiet; /* no such warning */
+	/*
+	 * Of io_deadline, whatever it says, unless it waits for a stream. 0:
+	 * none.
+	 */
+	int64_t deadline;
 	/* Is called when all answers so far were passed on. NULL: nobody is. */
 	void (*took_answers)(struct talk *t);
 	void *arg;

@@ -458,6 +458,32 @@ def test_keys_of_a_reader_that_is_none_of_ours_are_an_error(hostile, says):
     assert is_printable(done.stdout), done
 
 
+# A day has passed within a second.
+FAST_CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int (*real)(clockid_t, struct timespec *) =
+        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    const int r = real(clock, t);
+    t->tv_sec = t->tv_sec * 100000 + t->tv_nsec / 10000;
+    return r;
+}
+"""
+
+
+@no_asan
+def test_a_reader_that_reads_for_ever_is_ended_after_a_day(hostile):
+    write(hostile.folder / "keyveto-reader",
+          HOSTILE.format(python=sys.executable) + "hello()\nwhile True: record(10)\n").chmod(0o755)
+    done = subprocess.run([hostile.folder / "keyveto", "spki", hostile.key], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, timeout=PATIENCE, env=preload(hostile.folder, FAST_CLOCK))
+    assert done.returncode == 2, done
+    assert re.fullmatch(rb"keyveto: [^\n]*key.pub: the reader of files took too long\n", done.stderr), done
+
+
 # As REFUSED, where lines of accounts are asked for.
 REFUSED_LINES = {
     "says nothing": "",

@@ -21,7 +21,7 @@ from hostile import put_worker
 from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 from samples import empty_filter, write
 from test_audit_weak import STATE
-from test_walls import MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
+from test_walls import FAST_CLOCK, MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
 
 
 # It has a file in memory that nobody reads again.
@@ -132,22 +132,6 @@ def test_what_it_finds_is_told(hostile, says, source):
     equal(done.returncode, 0, done)
     contains(done.stdout.decode(), f"{source}\n", "Anybody computes its private half")
     assert is_printable(done.stdout) and is_printable(done.stderr), done
-
-
-# A day has passed within a second.
-FAST_CLOCK = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *t)
-{
-    int (*real)(clockid_t, struct timespec *) =
-        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    const int r = real(clock, t);
-    t->tv_sec = t->tv_sec * 100000 + t->tv_nsec / 10000;
-    return r;
-}
-"""
 
 
 def why_on_a_terminal(scratch, says, **options):
