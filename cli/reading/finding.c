@@ -93,9 +93,8 @@ print_owner(FILE *out, const struct owner *owner)
 	putc(')', out);
 }
 
-/* The list of the key that is no file; NULL if there is none. */
-static const struct kv_list *
-list_without_file(const struct finding *f)
+const struct kv_list *
+finding_list(const struct finding *f)
 {
 	return f->denied ? &kv_denied : f->built_in ? &kv_built_in : NULL;
 }
@@ -107,9 +106,8 @@ print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
 		if ((f->filters >> i & 1) != 0)
 			cli_printf(out, " [%s]", judge->filter[i].path);
 	}
-	if (list_without_file(f) != NULL)
-		cli_printf(out, " [%s %s]", list_without_file(f)->path,
-		    f->source);
+	if (finding_list(f) != NULL)
+		cli_printf(out, " [%s %s]", finding_list(f)->path, f->source);
 	for (size_t i = 0; i < judge->n_lists; i++) {
 		if ((f->lists >> i & 1) != 0)
 			cli_printf(out, " [%s %s]", judge->list[i].path,
@@ -163,9 +161,9 @@ static void
 add_lists(const struct kv_judge *judge, const struct finding *f, json_t *lists,
     json_t *sources)
 {
-	if (list_without_file(f) != NULL) {
+	if (finding_list(f) != NULL) {
 		json_array_append_new(lists,
-		    json_string(list_without_file(f)->path));
+		    json_string(finding_list(f)->path));
 		json_array_append_new(sources, json_text(f->source));
 	}
 	for (size_t i = 0; i < judge->n_lists; i++) {

@@ -45,6 +45,9 @@ struct finding {
 void finding_describe(struct finding *f, const struct kv_judge *judge,
     const struct input_key *key, const struct kv_decision *d, bool json);
 
+/* The list of the key that is no file, or NULL. */
+const struct kv_list *finding_list(const struct finding *f);
+
 /* Prints the finding as report.h says, with the paths of the judge's files. */
 void finding_print_text(FILE *out, const struct kv_judge *judge,
     const struct finding *f);

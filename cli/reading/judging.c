@@ -187,7 +187,7 @@ receive_verdict(struct judging_reader *r, struct kv_bytes b)
 
 	if (!finding_receive(b, judge->n_filters, judge->n_lists, &f) ||
 	    (f.verdict == KV_VERDICT_LISTED && f.filters == 0 && f.lists == 0 &&
-		!f.built_in))
+		finding_list(&f) == NULL))
 		return false;
 	d->verdict = f.verdict;
 	d->action = f.action;
@@ -195,9 +195,8 @@ receive_verdict(struct judging_reader *r, struct kv_bytes b)
 	d->list_hits = f.lists;
 	if (f.filters != 0)
 		d->filter = &judge->filter[find_lowest(f.filters)];
-	if (f.built_in)
-		d->list = &kv_built_in;
-	else if (f.lists != 0)
+	d->list = finding_list(&f);
+	if (d->list == NULL && f.lists != 0)
 		d->list = &judge->list[find_lowest(f.lists)];
 	memcpy(d->source, f.source, sizeof(d->source));
 	snprintf(d->reason, sizeof(d->reason), "%.*s", (int)f.reason.len,

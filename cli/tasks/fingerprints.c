@@ -41,6 +41,7 @@ tasks_fingerprints(const char *shown, int fd, struct fingerprints *f)
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive,
+		.has_parts = true,
 		.arg = &a,
 		.done = &a.done,
 	};

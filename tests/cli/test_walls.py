@@ -327,11 +327,11 @@ HOSTILE = PRELUDE + """
 orders = socket.socket(fileno=0)
 def hello(version=2, walls=15): record(1, number(version), number(walls))
 def found(path=b"p", line=1, verdict=1, action=0, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"",
-          digest=32 * b"d", comment=b"", owner=b"", dn=b"", filters=0, lists=0, built_in=0, source=b"", reason=b"",
-          more=b"", tag=2):
+          digest=32 * b"d", comment=b"", owner=b"", dn=b"", filters=0, lists=0, denied=0, built_in=0, source=b"",
+          reason=b"", more=b"", tag=2):
     record(tag, text(path), number(line), number(verdict), number(action), number(part), text(type), number(bits),
            text(fingerprint), text(digest), text(comment), text(owner), text(dn), number(filters), number(lists),
-           number(built_in), text(source), text(reason), more)
+           number(denied), number(built_in), text(source), text(reason), more)
 def problem(path=b"p", line=1, unknown=0, type=b"", reason=b"r", tag=3):
     record(tag, text(path), number(line), number(unknown), text(type), text(reason))
 def totals(*n, tested=1): record(7, *map(number, (list(n) + 10 * [0])[:10]), number(tested))
