@@ -453,7 +453,7 @@ join(void)
 }
 
 static struct kv_key_line keys[KEYS + 1], any_key;
-static struct kv_key_lines lines;
+static struct kv_key_lines into;
 static bool good_fingerprint, good_date, no_memory;
 static int64_t a_date;
 static int joined_from;
@@ -493,10 +493,9 @@ any_join(char *w[], int n, int i)
 void *
 reallocarray(void *old, size_t n, size_t size)
 {
-	PROVE(old == (lines.n == 0 ? NULL : keys), "the array");
+	PROVE(old == (into.n == 0 ? NULL : keys), "the array");
 	PROVE(size == sizeof(any_key), "of keys");
-	PROVE(n > lines.n && (n & (n - 1)) == 0 &&
-		(lines.n & (lines.n - 1)) == 0,
+	PROVE(n > into.n && (n & (n - 1)) == 0 && (into.n & (into.n - 1)) == 0,
 	    "where it is full, to the next power of two");
 	return no_memory ? NULL : keys;
 }
@@ -525,23 +524,22 @@ allow(void)
 	good_date = nondet_bool();
 	no_memory = nondet_bool();
 	a_date = nondet_i64();
-	lines.n = had;
-	lines.v = had == 0 ? NULL : keys;
-	add_key(&ps, word, n_words, "until=", INT64_MAX, &lines);
+	into.n = had;
+	into.v = had == 0 ? NULL : keys;
+	add_key(&ps, word, n_words, "until=", INT64_MAX, &into);
 	dated = n_words > 2 && until[0] == 'u' && until[1] == 'n' &&
 	    until[2] == 't' && until[3] == 'i' && until[4] == 'l' &&
 	    until[5] == '=';
 	good = n_words > 1 && good_fingerprint && (!dated || good_date) &&
 	    (!no_memory || had == 3);
 	PROVE(ps.failed == !good, "all else is a mistake");
-	PROVE(lines.n == had + good, "a mistake adds nothing");
+	PROVE(into.n == had + good, "a mistake adds nothing");
 	PROVE((good && i == had) || keys[i].day == old.day, "all others stay");
 	if (!good)
 		return;
-	PROVE(lines.v[had].digest[at] == any_key.digest[at], "its key");
-	PROVE(lines.v[had].day == (dated ? a_date : INT64_MAX),
-	    "until its day");
-	PROVE(lines.v[had].reason == joined_text && joined_from == 2 + dated,
+	PROVE(into.v[had].digest[at] == any_key.digest[at], "its key");
+	PROVE(into.v[had].day == (dated ? a_date : INT64_MAX), "until its day");
+	PROVE(into.v[had].reason == joined_text && joined_from == 2 + dated,
 	    "its reason");
 }
 
