@@ -236,8 +236,8 @@ format:
 # that measure memory or an hour's work, which ASan changes. README's and enable's
 # logins are those of make check with the command, whose tests ASan watches: make campaign
 # runs them with UBSan, too. It also runs with ASan what kills the command at every system
-# call, and those files of tests that take minutes: in them the command decides and waits
-# more than it parses.
+# call, and those files of tests in which the command decides and waits more than it parses,
+# or parses again what other files give it.
 # clang does not define __SANITIZE_ADDRESS__, without which the walls refuse what ASan calls.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE_CLI = not this_machine_is_what_it_was and \
@@ -248,8 +248,9 @@ SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not link_exchanged_during_the_run \
 	$(SANITIZE_LONG)
 SANITIZE_LONG = and not test_killed and not killed_anywhere and not test_confirm and \
-	not test_audit_logins and not test_brake_commands and not test_config_edit and \
-	not test_sshd_trouble and not test_stuck_homes
+	not test_audit_logins and not test_brake_ and not test_config_ and not test_sshd_ and \
+	not test_stuck_homes and not test_doctor_ and not test_publish and not test_delta and \
+	not test_uninstall and not test_check_owners and not test_check_large
 UBSAN_GROUPS = e2e
 sanitize:
 	@mkdir -p build/asan
