@@ -3,14 +3,15 @@
 """Measures logins by ssh, which take turns. Needs root.
 
     logins.py [--rounds N] [--build DIR] COUNT...
-    logins.py [--rounds N] [--build DIR] --config KEYVETO.CONF
+    logins.py [--rounds N] [--build DIR] --config KEYVETO.CONF [--old GUARD]
 
 With COUNT: with RevokedKeys and a KRL of COUNT hashes, and with the guard and such a filter. Prints a line for each
 COUNT: COUNT, and the seconds without either, with the KRL and with the guard, medians of N logins.
 
 With --config: the stock sshd, the same once more, cat as AuthorizedKeysCommand, which shows what any command costs,
 the guard, the module in PAM, and guard and module. Prints these names; the seconds of processor time of a login, by
-sshd and all that it starts; and a line for each of N rounds with their seconds.
+sshd and all that it starts; and a line for each of N rounds with their seconds. With --old: the same of the stock
+sshd, the guard of another build, and that of this one.
 """
 
 import argparse
@@ -107,12 +108,20 @@ def measure_counts(world, counts, rounds):
     return 0
 
 
-def measure_config(world, config, rounds):
+def another_guard(world, guard, path):
+    world.machine.write(f"{server.GUARD}.old", path.read_bytes(), 0o711)
+    return server.Deployment(tuple(line.replace(server.GUARD, f"{server.GUARD}.old") for line in guard.options),
+                             guard.stack)
+
+
+def measure_config(world, config, old, rounds):
     guard, module = server.guard(config), server.pam_session(config)
     cat = server.vanilla().adding("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
                                   "AuthorizedKeysCommand /usr/bin/cat %h/.ssh/authorized_keys")
     ways = {"stock": server.vanilla(), "again": server.vanilla(), "cat": cat, "guard": guard, "PAM": module,
             "both": server.Deployment(guard.options, module.stack)}
+    if old:
+        ways = {"stock": server.vanilla(), "old": another_guard(world, guard, old), "guard": guard}
     took, spent = time_logins(world, ways.values(), rounds)
     print(*ways)
     for times in (spent, *took):
@@ -125,13 +134,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--build", type=Path, default=lanes.BUILD)
     parser.add_argument("--config", type=Path)
+    parser.add_argument("--old", type=Path)
     parser.add_argument("counts", type=int, nargs="*")
     options = parser.parse_args()
 
     def isolated():
         with lanes.world(options.build.resolve(), Logbook) as world:
             if options.config:
-                return measure_config(world, options.config, options.rounds)
+                return measure_config(world, options.config, options.old, options.rounds)
             return measure_counts(world, options.counts, options.rounds)
     return lanes.run_isolated(__file__, options.build, isolated)
 
