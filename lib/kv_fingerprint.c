@@ -79,6 +79,50 @@ kv_fingerprint_digest(const struct kv_pubkey *key,
 	SHA256Final(digest, &ctx);
 }
 
+/* OpenSSH, OpenSSL and GnuTLS; OpenSSH to 5.3; PuTTY; libgcrypt; and old ones. */
+static const struct {
+	uint8_t byte[3];
+	size_t len;
+} exponents[] = {
+	{ { 1, 0, 1 }, 3 },
+	{ { 35 }, 1 },
+	{ { 37 }, 1 },
+	{ { 41 }, 1 },
+	{ { 17 }, 1 },
+	{ { 5 }, 1 },
+	{ { 3 }, 1 },
+};
+
+size_t
+kv_fingerprint_kin_count(const struct kv_pubkey *key)
+{
+	switch (key->type) {
+	case KV_KEY_RSA:
+		return sizeof(exponents) / sizeof(exponents[0]);
+	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+void
+kv_fingerprint_kin(const struct kv_pubkey *key, size_t index,
+    uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct kv_pubkey kin = *key;
+
+	if (key->type == KV_KEY_RSA)
+		kin.field[0] = (struct kv_span){ exponents[index].byte,
+			exponents[index].len };
+	else if (key->type == KV_KEY_MLDSA44_ED25519)
+		kin.type = KV_KEY_MLDSA44_ED25519_OLD;
+	else
+		kin.type = KV_KEY_MLDSA44_ED25519;
+	kv_fingerprint_digest(&kin, digest);
+}
+
 void
 kv_fingerprint_digest_blob(const uint8_t *blob, size_t len,
     uint8_t digest[static KV_SHA256_BYTES])

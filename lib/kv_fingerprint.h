@@ -19,6 +19,20 @@
 void kv_fingerprint_digest(const struct kv_pubkey *key,
     uint8_t digest[static KV_SHA256_BYTES]);
 
+/*
+ * Other public keys have the same private half: the same RSA modulus with
+ * another exponent, and a composite key under its other name. Returns how many
+ * of them kv_fingerprint_kin knows, for RSA the exponents that programs choose.
+ */
+size_t kv_fingerprint_kin_count(const struct kv_pubkey *key);
+
+/*
+ * Computes the digest of one of them; index is below the count. It may be the
+ * digest of key itself.
+ */
+void kv_fingerprint_kin(const struct kv_pubkey *key, size_t index,
+    uint8_t digest[static KV_SHA256_BYTES]);
+
 /* Passes on the bytes that are hashed for that digest, in pieces. */
 typedef void (*kv_put_fn)(const void *p, size_t len, void *arg);
 void kv_fingerprint_put(const struct kv_pubkey *key, kv_put_fn put, void *arg);

@@ -418,16 +418,39 @@ apply_allowed(const struct kv_judge *j,
 }
 
 /*
+ * The DenyKey line that names a key with this digest, or one with the same
+ * private half; NULL if there is none. key is NULL for an unknown type.
+ */
+static const struct kv_key_line *
+find_denied(const struct kv_judge *j, const struct kv_pubkey *key,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now)
+{
+	const struct kv_config *c = &j->config;
+	const struct kv_key_line *denied = kv_config_find_denied(c, digest,
+	    now);
+	uint8_t kin[KV_SHA256_BYTES];
+	size_t count;
+
+	if (denied != NULL || key == NULL || c->denied.n == 0)
+		return denied;
+	count = kv_fingerprint_kin_count(key);
+	for (size_t i = 0; i < count && denied == NULL; i++) {
+		kv_fingerprint_kin(key, i, kin);
+		denied = kv_config_find_denied(c, kin, now);
+	}
+	return denied;
+}
+
+/*
  * Notes a DenyKey line that counts for the key. Nothing is looked up for it, and
  * no AllowKey line helps. False if there is none.
  */
 static bool
-note_denied(const struct kv_judge *j,
+note_denied(const struct kv_judge *j, const struct kv_pubkey *key,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
     struct kv_decision *d)
 {
-	const struct kv_key_line *denied = kv_config_find_denied(&j->config,
-	    digest, now);
+	const struct kv_key_line *denied = find_denied(j, key, digest, now);
 
 	if (denied == NULL)
 		return false;
@@ -442,11 +465,11 @@ note_denied(const struct kv_judge *j,
  * fingerprint of a key that is not clean.
  */
 static void
-apply_lines(const struct kv_judge *j,
+apply_lines(const struct kv_judge *j, const struct kv_pubkey *key,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
     struct kv_decision *d)
 {
-	if (note_denied(j, digest, now, d))
+	if (note_denied(j, key, digest, now, d))
 		decide(j, d, KV_VERDICT_LISTED);
 	else if (d->verdict == KV_VERDICT_CLEAN)
 		return;
@@ -479,7 +502,7 @@ judge_when_broken(const struct kv_judge *j, const struct kv_pubkey *key,
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, d->fingerprint);
 	if (j->config.on_hit == KV_ACTION_DENY &&
-	    !note_denied(j, digest, now, d) &&
+	    !note_denied(j, key, digest, now, d) &&
 	    kv_config_find_allowed(&j->config, digest, now) == NULL)
 		lookup_built_in(key, d);
 	if (d->list != NULL)
@@ -508,7 +531,7 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 		j->digest(key, digest);
 	else
 		kv_fingerprint_digest(key, digest);
-	apply_lines(j, digest, now, d);
+	apply_lines(j, key, digest, now, d);
 }
 
 void
@@ -559,14 +582,14 @@ judge_unknown(const struct kv_judge *j, struct kv_span type,
 	if (j->broken[0] != '\0') {
 		kv_fingerprint_format(digest, d->fingerprint);
 		if (j->config.on_hit == KV_ACTION_DENY &&
-		    note_denied(j, digest, now, d))
+		    note_denied(j, NULL, digest, now, d))
 			decide(j, d, KV_VERDICT_LISTED);
 		else
 			decide_error(j, d, j->broken);
 		return;
 	}
 	decide(j, d, KV_VERDICT_UNSUPPORTED);
-	apply_lines(j, digest, now, d);
+	apply_lines(j, NULL, digest, now, d);
 }
 
 static int

@@ -4,6 +4,7 @@
  *
  * source lib/kv_fingerprint.c lib/kv_base64.c lib/kv_keytype.c lib/kv_bytes.c
  * proof  put [quick] --no-conversion-check --unwind 40: keys of every type, fields of any length
+ * proof  kin [quick] --unwind 40: keys of every type
  * proof  text [quick] --replace kv_base64_encode_unpadded:any_encode --replace kv_base64_decode:any_decode --unwind 50: every digest, written and read back, if kv_base64 inverts
  * proof  parse [quick] --replace kv_base64_decode:any_decode --unwind 50: texts of up to TEXT bytes, any answer of what decodes
  */
@@ -62,6 +63,26 @@ put(void)
 	kv_fingerprint_put(&key, note, &pieces);
 	PROVE(promised == 0, "every string is whole");
 	PROVE(total > 8, "never nothing");
+}
+
+/* Other public keys with the same private half are read in bounds. */
+void
+kin(void)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+	size_t count;
+
+	key.type = (enum kv_keytype)any_size_up_to(KV_KEY_MLDSA44_ED25519_OLD);
+	for (size_t i = 0; i < KV_PUBKEY_FIELDS; i++)
+		key.field[i] = any_span(8);
+	count = kv_fingerprint_kin_count(&key);
+	PROVE(count <= 7, "a few");
+	PROVE((count == 0) ==
+		(key.type != KV_KEY_RSA && key.type != KV_KEY_MLDSA44_ED25519 &&
+		    key.type != KV_KEY_MLDSA44_ED25519_OLD),
+	    "of the types that have any");
+	GIVEN(count > 0);
+	kv_fingerprint_kin(&key, any_size_up_to(count - 1), digest);
 }
 
 /* The text that stands for a digest; a byte of the text, and one of the digest. */

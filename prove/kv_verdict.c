@@ -208,6 +208,21 @@ kv_fingerprint_digest(const struct kv_pubkey *k,
 	digest[0] = k == &key.ca;
 }
 
+size_t
+kv_fingerprint_kin_count(const struct kv_pubkey *k)
+{
+	ask_about(k);
+	return any_size_up_to(2);
+}
+
+void
+kv_fingerprint_kin(const struct kv_pubkey *k, size_t index,
+    uint8_t digest[static KV_SHA256_BYTES])
+{
+	ask_about(k);
+	digest[0] = k == &key.ca;
+}
+
 void
 kv_fingerprint_digest_blob(const uint8_t *blob, size_t len,
     uint8_t digest[static KV_SHA256_BYTES])

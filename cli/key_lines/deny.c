@@ -195,8 +195,7 @@ print_done(const struct key_lines *q)
 	printf("to take this back: keyveto deny --remove %s",
 	    q->n == 1 ? q->key[0].fingerprint : "(the same file)");
 	key_lines_print_config(q);
-	puts("\nopen sessions stay; the same RSA modulus with another exponent "
-	     "is another key,\nwhich keyveto list add covers");
+	puts("\nsessions that are open stay open");
 }
 
 /* Reads the arguments after the options. False after a message. */

@@ -243,6 +243,70 @@ both_keys_of_a_certificate_are_judged(void **state)
 	expect_denied(KV_ACTION_DENY, "");
 }
 
+/* The same modulus under each exponent that programs choose. */
+static void
+another_exponent_is_no_way_around_it(void **state)
+{
+	static const struct {
+		uint8_t byte[4];
+		size_t len;
+	} known[] = {
+		{ { 1, 0, 1 }, 3 },
+		{ { 3 }, 1 },
+		{ { 5 }, 1 },
+		{ { 17 }, 1 },
+		{ { 35 }, 1 },
+		{ { 37 }, 1 },
+		{ { 41 }, 1 },
+	};
+	static const uint8_t odd[] = { 1, 2, 3, 5 };
+	const uint8_t *n = ca.blob.p + ca.blob.len - 256;
+	struct testkey denied, offered;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(known); i++) {
+		testkey_rsa_numbers(&denied, known[i].byte, known[i].len, n,
+		    256);
+		configure(format("%sDenyKey %s why\n", filter,
+		    fingerprint_of(&denied)));
+		testkey_rsa_numbers(&offered, odd, sizeof(odd), n, 256);
+		judge(&offered);
+		expect_denied(KV_ACTION_DENY, "why");
+		assert_string_equal(d.fingerprint, fingerprint_of(&offered));
+		testkey_new(&offered, KV_KEY_RSA);
+		judge(&offered);
+		expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
+	}
+	/* A key that was denied with an exponent of its own is one key. */
+	testkey_rsa_numbers(&denied, odd, sizeof(odd), n, 256);
+	configure(format("%sDenyKey %s\n", filter, fingerprint_of(&denied)));
+	judge(&denied);
+	expect_denied(KV_ACTION_DENY, "");
+	testkey_rsa_numbers(&offered, known[0].byte, known[0].len, n, 256);
+	judge(&offered);
+	expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
+}
+
+static void
+another_name_is_no_way_around_it(void **state)
+{
+	struct testkey key_now, key_old;
+
+	(void)state;
+	testkey_new(&key_now, KV_KEY_MLDSA44_ED25519);
+	key_old = key_now;
+	key_old.type = KV_KEY_MLDSA44_ED25519_OLD;
+	key_old.blob.len = 0;
+	put_text(&key_old.blob, kv_keytype_name(key_old.type));
+	put_blob(&key_old.blob, &key_old.fields);
+	configure(format("%sDenyKey %s\n", filter, fingerprint_of(&key_now)));
+	judge(&key_old);
+	expect_denied(KV_ACTION_DENY, "");
+	configure(format("%sDenyKey %s\n", filter, fingerprint_of(&key_old)));
+	judge(&key_now);
+	expect_denied(KV_ACTION_DENY, "");
+}
+
 /* OnUnsupported does not let in a key that a line names. */
 static void
 a_key_of_an_unknown_type_is_refused(void **state)
@@ -269,6 +333,8 @@ main(void)
 		TEST(it_holds_while_nothing_can_be_read),
 		TEST(on_hit_says_what_happens),
 		TEST(both_keys_of_a_certificate_are_judged),
+		TEST(another_exponent_is_no_way_around_it),
+		TEST(another_name_is_no_way_around_it),
 		TEST(a_key_of_an_unknown_type_is_refused),
 	};
 
