@@ -331,17 +331,25 @@ cli_judge_paths(const struct cli_judge_options *o, struct kv_paths *paths)
 	return o->n_filters + o->n_blocklists > 0 ? paths : NULL;
 }
 
+/* As kv_trusted_open, but path may be relative. */
+static enum kv_err
+open_trusted(const char *path, uid_t owner, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES])
+{
+	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
+	const enum kv_err err = kv_trusted_open(
+	    absolute != NULL ? absolute : path, owner, fdp, why);
+
+	free(absolute);
+	return err;
+}
+
 enum kv_err
 cli_open_as_login(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES], void *arg)
 {
-	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
-	enum kv_err err;
-
 	(void)arg;
-	err = kv_trusted_open(absolute != NULL ? absolute : path, 0, fdp, why);
-	free(absolute);
-	return err;
+	return open_trusted(path, 0, fdp, why);
 }
 
 /* What writes a pipe, as --config <(COMMAND), may be slower than this. */
@@ -354,15 +362,36 @@ wait_for_pipe(int fd)
 		(void)fcntl(fd, F_SETFL, 0);
 }
 
+/* Whether the file has the names of the sources of a list that is insecure. */
+static bool
+is_beside_insecure_list(const char *path, uid_t owner)
+{
+	const size_t len = strlen(path), end = strlen(KV_SOURCES_SUFFIX);
+	char list[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err err;
+	int fd = -1;
+
+	if (len < end || len - end >= sizeof(list) ||
+	    strcmp(path + len - end, KV_SOURCES_SUFFIX) != 0)
+		return false;
+	snprintf(list, sizeof(list), "%.*s", (int)(len - end), path);
+	err = open_trusted(list, owner, &fd, why);
+	if (fd != -1)
+		close(fd);
+	return err != KV_OK;
+}
+
 /*
- * As cli_open_as_login, but only warns of an insecure file: users may check
- * files of their own.
+ * As open_trusted, but only warns of an insecure file. Root is told what a login
+ * would refuse; a login is no matter of other users, whose own files do.
  */
 static enum kv_err
 open_with_warning(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES])
 {
-	if (cli_open_as_login(path, fdp, why, NULL) == KV_OK)
+	const uid_t owner = geteuid();
+
+	if (open_trusted(path, owner, fdp, why) == KV_OK)
 		return KV_OK;
 	*fdp = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fdp == -1) {
@@ -371,7 +400,11 @@ open_with_warning(const char *path, int *fdp,
 		return KV_ERR_SYSTEM;
 	}
 	wait_for_pipe(*fdp);
-	cli_error("warning: %s: a login would not trust this file", why);
+	/* One warning is enough about a folder. */
+	if (!is_beside_insecure_list(path, owner))
+		cli_error("warning: %s: %s", why,
+		    owner == 0 ? "a login would not trust this file" :
+				 "other users may change this file");
 	return KV_OK;
 }
 
