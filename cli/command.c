@@ -463,9 +463,11 @@ cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
 	if (!*partlyp)
 		return true;
 	if (!named)
-		cli_error("name a filter with --filter FILE, an exact list "
+		cli_error("type \"keyveto update%s\" for the free list, or "
+			  "name a filter with --filter FILE, an exact list "
 			  "with --blocklist FILE, or a configuration with "
-			  "--config FILE");
+			  "--config FILE",
+		    geteuid() == 0 ? " --source badkeys" : "");
 	if (named)
 		kv_judge_close(j);
 	return !named;

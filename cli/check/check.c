@@ -1,26 +1,113 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto check: which keys in these files are listed? */
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "reading/reading.h"
+#include "upkeep/own_list.h"
 
 /* Threads wait for the disk: there may be more than processors. */
 #define JOBS_MAX 256
 
+/*
+ * Whether somebody hands over keys on standard input. Waits for the first byte,
+ * or for the end. empty: a pipe or file with nothing in it counts, too.
+ */
+static bool
+has_input(bool empty)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct stat st;
+	int n = 0;
+
+	if (fstat(STDIN_FILENO, &st) == -1)
+		return false;
+	if (S_ISREG(st.st_mode))
+		return empty || st.st_size > 0;
+	if (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode))
+		return false;
+	if (empty)
+		return true;
+	while (poll(&p, 1, -1) == -1 && errno == EINTR)
+		;
+	return ioctl(STDIN_FILENO, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* Sets *pathp to this user's folder of keys. False after a message. */
+static bool
+find_own_keys(char **pathp)
+{
+	static char path[PATH_MAX];
+	const char *home = own_home();
+
+	if (home == NULL)
+		return cli_error("there is no home directory: set HOME, or "
+				 "name files or directories");
+	snprintf(path, sizeof(path), "%s/.ssh", home);
+	*pathp = path;
+	return access(path, F_OK) == 0 || errno != ENOENT ||
+	    cli_error("there is no %s: name files or directories", path);
+}
+
+/* Prints what is read and by what it is judged, since no argument says so. */
+static void
+report_choice(const char *path, const struct kv_judge *j)
+{
+	char *by = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&by, &len);
+
+	if (out == NULL)
+		return;
+	for (size_t i = 0; i < j->n_filters; i++)
+		if (j->filter[i].pkbf.fd != -1)
+			fprintf(out, ", %s", j->filter[i].path);
+	for (size_t i = 0; i < j->n_lists; i++)
+		if (j->list[i].blocklist.fd != -1)
+			fprintf(out, ", %s", j->list[i].path);
+	if (fclose(out) == 0)
+		cli_error("checking %s with %s", path,
+		    len > 0 ? by + strlen(", ") : "no list");
+	free(by);
+}
+
+/*
+ * Sets *pathp to what is read without an operand: what is piped in, else this
+ * user's keys, and *ownp. False after a message.
+ */
+static bool
+choose_path(const struct cli_judge_options *o, char **pathp, bool *ownp)
+{
+	static char standard_input[] = "-";
+	/* A script that says by what it judges, says what by the pipe. */
+	const bool named = o->config != NULL ||
+	    o->n_filters + o->n_blocklists > 0;
+
+	*pathp = standard_input;
+	*ownp = !has_input(named);
+	return !*ownp || find_own_keys(pathp);
+}
+
 static int
 run_check(const struct cli_command *cmd, int argc, char **argv)
 {
-	static char *standard_input[] = { "-", NULL };
 	struct report_options o = { 0 };
 	struct opened_files *files;
 	struct kv_judge judge;
 	struct report r;
 	struct progress progress;
 	uint64_t total = 0, jobs = 1;
-	char **paths;
-	bool weak = false, partly, ok;
+	char *chosen[] = { NULL, NULL }, **paths = chosen;
+	bool weak = false, own = false, partly, ok;
 	const struct cli_option options[] = {
 		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
 		{ .name = "weak", .flag = &weak },
@@ -31,6 +118,12 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
+	if (optind < argc)
+		paths = argv + optind;
+	else if (!choose_path(&o.judge, &chosen[0], &own))
+		return CLI_UNCHECKED;
+	if (!own_list_add(&o.judge))
+		return CLI_UNCHECKED;
 	cli_judge_choose_config(&o.judge);
 	if ((files = opened_files_new(o.judge.config)) == NULL) {
 		cli_error("%s", strerror(ENOMEM));
@@ -42,11 +135,16 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 		opened_files_free(files);
 		return CLI_UNCHECKED;
 	}
-	paths = optind < argc ? argv + optind : standard_input;
+	if (own && !o.quiet)
+		report_choice(chosen[0], &judge);
 	report_init(&r, &judge, &o);
 	r.partly = partly;
-	for (char **path = paths; *path != NULL; path++)
+	for (char **path = paths; *path != NULL; path++) {
 		total += input_size(*path);
+		if (strcmp(*path, "-") == 0 && isatty(STDIN_FILENO) == 1)
+			cli_error("reading keys from standard input, up to "
+				  "Ctrl-D");
+	}
 	progress_start(&progress, "checking", total);
 	/* --quiet prints nothing but errors. */
 	if (o.quiet)
@@ -80,6 +178,6 @@ const struct cli_command cli_check = {
 	.details = REPORT_HELP
 	"  --weak           RSA keys that anybody factors, too\n"
 	"  --jobs N         check with N threads (default 1)\n" CLI_JUDGE_HELP
-	    REPORT_STATUS_HELP,
+	"Without a file: what is piped in, else your own ~/.ssh.\n" REPORT_STATUS_HELP,
 	.run = run_check,
 };

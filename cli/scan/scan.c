@@ -14,6 +14,7 @@
 #include "kv_lines.h"
 #include "net/network.h"
 #include "reading/report.h"
+#include "upkeep/own_list.h"
 #include "working/weak.h"
 
 #define JOBS_DEFAULT 16
@@ -412,7 +413,8 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		    "scan needs a host, or - to read hosts from "
 		    "standard input");
 	status = CLI_UNCHECKED;
-	if (!cli_judge_open_partly(&judge, &o.judge, &partly))
+	if (!own_list_add(&o.judge) ||
+	    !cli_judge_open_partly(&judge, &o.judge, &partly))
 		return status;
 	report_init(&s.report, &judge, &o);
 	s.report.partly = partly;

@@ -11,6 +11,7 @@
 #include "kv_trusted.h"
 #include "net/network.h"
 #include "update/never_listed.h"
+#include "upkeep/own_list.h"
 
 const char *
 update_source_config_path(const struct update_options *o)
@@ -56,6 +57,16 @@ find_filter(struct update_source *s, const struct update_options *o)
 	return NULL;
 }
 
+/* Whether the file is the free list of an ordinary user (upkeep/own_list). */
+static bool
+is_own(const struct update_settings *s, const struct update_options *o)
+{
+	return geteuid() != 0 &&
+	    o->judge.n_filters + o->judge.n_blocklists == 0 &&
+	    strcmp(s->name, UPDATE_BADKEYS_NAME) == 0 && s->target != NULL &&
+	    strcmp(s->target, UPDATE_BADKEYS_TARGET) == 0;
+}
+
 /* Returns the file to replace. NULL after a message. */
 static const char *
 find_target(struct update_source *s, const struct update_options *o)
@@ -65,6 +76,11 @@ find_target(struct update_source *s, const struct update_options *o)
 
 	if (is_list && o->judge.n_blocklists > 0)
 		target = o->judge.blocklist[0];
+	s->own = is_own(&s->settings, o);
+	if (s->own && !own_list_make_folder(s->path))
+		return NULL;
+	if (s->own)
+		target = s->path;
 	if (is_list ? o->judge.n_filters > 0 : o->judge.n_blocklists > 0)
 		cli_error("source %s is of %s: name it with %s",
 		    s->settings.name, is_list ? "an exact list" : "a filter",

@@ -6,6 +6,8 @@
 #ifndef CLI_UPDATE_SOURCE_H
 #define CLI_UPDATE_SOURCE_H
 
+#include <limits.h>
+
 #include "command.h"
 #include "net/fetch.h"
 #include "upkeep/notes.h"
@@ -24,7 +26,9 @@ struct update_options {
 struct update_source {
 	struct update_settings settings;
 	struct kv_config config;
-	bool follows; /* from is the index of a published folder */
+	bool own;	     /* an ordinary user keeps the free list */
+	char path[PATH_MAX]; /* of that list */
+	bool follows;	     /* from is the index of a published folder */
 	struct fetch_place from, signature;
 	struct https_limits limits;
 	char name[UPDATE_DIGEST_CHARS];		/* in the notes */

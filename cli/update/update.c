@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -98,6 +99,24 @@ update_verb(const struct update *u)
 	return u->installed.is_good ? "updated" : "installed";
 }
 
+/* Prints what can be done where the free list cannot be fetched. */
+static void
+advise_settings(const struct update *u)
+{
+	const char *path = u->options->settings_path;
+
+	if (u->source.own && path == NULL)
+		cli_error("note: where a firewall stands, write \"Source "
+			  "badkeys\" into a file, and below it a Proxy, the "
+			  "URL of a mirror, or the Index of a folder; then "
+			  "type: keyveto update --settings FILE");
+	else
+		cli_error("note: where a firewall stands, put a Proxy, the "
+			  "URL of a mirror, or the Index of a folder below "
+			  "\"Source badkeys\" in %s",
+		    update_conf_path(path));
+}
+
 /* Prints the result, unless with --quiet. Messages came before a failure. */
 static void
 report_outcome(const struct update *u, enum update_outcome outcome)
@@ -106,6 +125,10 @@ report_outcome(const struct update *u, enum update_outcome outcome)
 	char installed[128];
 
 	if (outcome == UPDATE_FAILED && !u->replaced) {
+		if (t->fd == -1 && u->list.text == -1 &&
+		    !u->options->rollback &&
+		    strcmp(u->source.settings.name, UPDATE_BADKEYS_NAME) == 0)
+			advise_settings(u);
 		u->kind->describe_installed(u, installed, sizeof(installed));
 		if (t->is_good)
 			cli_error("%s: stays as it is, %s", t->path, installed);
@@ -254,7 +277,8 @@ update_file(struct update *u, const char *path)
 	recent = outcome == UPDATE_FAILED || check_age(u, outcome);
 	if (u->replaced)
 		cli_warn_if_distrusted(t->path);
-	if (u->replaced && !u->options->quiet && u->kind == &update_list_kind)
+	if (u->replaced && !u->options->quiet && !u->source.own &&
+	    u->kind == &update_list_kind)
 		note_if_unused(u);
 	if (outcome != UPDATE_FAILED && !u->options->rollback &&
 	    u->kind->complete != NULL) {
@@ -336,6 +360,31 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 	return signal_caught != 0 ? UPDATE_FAILED : worst;
 }
 
+/* Reads the settings; those that only root may read are not for others. */
+static bool
+read_settings(const char *path, struct update_conf *c)
+{
+	if (path == NULL && geteuid() != 0 &&
+	    access(UPDATE_SETTINGS_PATH, R_OK) == -1 && errno == EACCES) {
+		cli_error("note: %s cannot be read by you, and does not count",
+		    UPDATE_SETTINGS_PATH);
+		update_conf_defaults(c);
+		return true;
+	}
+	return update_conf_read(path, c);
+}
+
+/* An ordinary user who asks for nothing else gets the free list. */
+static void
+choose_free_list(struct update_options *o)
+{
+	if (geteuid() == 0 || o->n_sources > 0 || o->url != NULL ||
+	    o->settings_path != NULL || o->judge.config != NULL ||
+	    o->judge.n_filters + o->judge.n_blocklists > 0)
+		return;
+	o->source[o->n_sources++] = UPDATE_BADKEYS_NAME;
+}
+
 static int
 run_update(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -384,8 +433,9 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		mistake = "--rollback takes no URL, no --force and no --lookup";
 	if (mistake != NULL)
 		return cli_wrong_usage(cmd, mistake);
+	choose_free_list(o);
 	(void)umask(022);
-	if (update_conf_read(o->settings_path, &conf))
+	if (read_settings(o->settings_path, &conf))
 		outcome = update_sources(&conf, o, &told);
 	update_conf_free(&conf);
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
@@ -416,6 +466,8 @@ const struct cli_command cli_update = {
 	    "  --config FILE    update the first filter that FILE names\n"
 	    "  --filter FILE    update FILE instead\n"
 	    "  --blocklist FILE the same for an exact list, with --source\n"
-	    "  --rollback       exchange the file and the one before it\n",
+	    "  --rollback       exchange the file and the one before it\n"
+	    "Without an argument, and not as root: the free list, below "
+	    "~/.cache/keyveto.\n",
 	.run = run_update,
 };

@@ -18,6 +18,7 @@
 #include "weak/weak.h"
 #include "working/weak.h"
 #include "published/lookup.h"
+#include "upkeep/own_list.h"
 
 #define WORDS_BYTES 1024
 #define DATE_BYTES 64
@@ -522,7 +523,7 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		return cli_wrong_usage(cmd,
 		    "give a key, its fingerprint, or a file");
-	if (!cli_judge_open_partly(&judge, &o, &partly))
+	if (!own_list_add(&o) || !cli_judge_open_partly(&judge, &o, &partly))
 		return CLI_UNCHECKED;
 	a.judge = &judge;
 	a.named = (struct named_keys){ .judge = &judge,

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: ISC */
+#include "upkeep/own_list.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "kv_trusted.h"
+#include "sets/list_consulted.h"
+
+#define NAME "/keyveto/badkeys.dat"
+
+/* Returns the value if it is an absolute path, else NULL. */
+static const char *
+get_absolute(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && *value == '/' ? value : NULL;
+}
+
+const char *
+own_home(void)
+{
+	const char *home = get_absolute("HOME");
+	const struct passwd *user;
+
+	if (home != NULL)
+		return home;
+	user = getpwuid(geteuid());
+	return user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
+}
+
+bool
+own_list_path(char path[static PATH_MAX])
+{
+	const char *cache = get_absolute("XDG_CACHE_HOME");
+	const char *folder = cache != NULL ? cache : own_home();
+	int len;
+
+	if (folder == NULL)
+		return cli_error("there is no folder for a list of your own: "
+				 "set HOME or XDG_CACHE_HOME to an absolute "
+				 "path, or name the list with --blocklist");
+	len = snprintf(path, PATH_MAX, "%s%s" NAME, folder,
+	    cache != NULL ? "" : "/.cache");
+	return (len > 0 && len < PATH_MAX) ||
+	    cli_error("%s: %s", folder, strerror(ENAMETOOLONG));
+}
+
+/*
+ * Opens the list, which nobody else may be able to change. *fdp is -1 if there
+ * is none. False after a message.
+ */
+static bool
+open_own(const char *path, int *fdp)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+	const enum kv_err err = kv_trusted_open(path, geteuid(), fdp, why);
+
+	if (err == KV_OK || (err == KV_ERR_SYSTEM && errno == ENOENT))
+		return true;
+	if (err == KV_ERR_SYSTEM)
+		return cli_error("%s", why);
+	return cli_error("%s; your list and each folder above it must be yours "
+			 "or root's, and nobody else may write them",
+	    why);
+}
+
+/* Makes each folder above the file that is missing. False after a message. */
+static bool
+make_folders(char *path)
+{
+	for (char *end = strchr(path + 1, '/'); end != NULL;
+	     end = strchr(end + 1, '/')) {
+		bool ok;
+
+		*end = '\0';
+		ok = mkdir(path, 0700) == 0 || errno == EEXIST ||
+		    access(path, F_OK) == 0 || cli_failed(path, "cannot make");
+		*end = '/';
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+bool
+own_list_make_folder(char path[static PATH_MAX])
+{
+	int before = -1, after = -1;
+	/* No folder is made behind somebody else's link. */
+	bool ok = own_list_path(path) && open_own(path, &before) &&
+	    make_folders(path) && open_own(path, &after);
+
+	io_close(before);
+	io_close(after);
+	return ok;
+}
+
+/*
+ * Names in o what the configuration consults, and path. The strings are config's.
+ */
+static bool
+add_to_configured(struct cli_judge_options *o, const struct kv_config *config,
+    const char *path)
+{
+	/* Beside a list the default filter is not missed. */
+	const bool none = list_replaces_default(config) &&
+	    access(KV_CONFIG_FILTER_PATH, F_OK) == -1;
+
+	if (config->n_blocklists == KV_CONFIG_MAX_BLOCKLISTS)
+		return cli_error("%s: more than %d lists", path,
+		    KV_CONFIG_MAX_BLOCKLISTS);
+	for (size_t i = 0; i < config->n_filters && !none; i++)
+		o->filter[o->n_filters++] = config->filter[i];
+	for (size_t i = 0; i < config->n_blocklists; i++)
+		o->blocklist[o->n_blocklists++] = config->blocklist[i];
+	o->blocklist[o->n_blocklists++] = path;
+	return true;
+}
+
+bool
+own_list_add(struct cli_judge_options *o)
+{
+	/* o gets their strings. */
+	static char path[PATH_MAX];
+	static struct kv_config config;
+	char why[KV_CONFIG_WHY_BYTES];
+	int fd;
+	bool ok = true;
+
+	if (geteuid() == 0 || o->config != NULL ||
+	    o->n_filters + o->n_blocklists > 0)
+		return true;
+	if (!own_list_path(path) || !open_own(path, &fd))
+		return false;
+	if (fd == -1)
+		return true;
+	close(fd);
+	kv_config_defaults(&config);
+	cli_judge_choose_config(o);
+	if (o->config != NULL) {
+		/* Whoever judges says why it cannot be read. */
+		fd = open(o->config, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		ok = fd != -1 &&
+		    kv_config_read(fd, o->config, &config, why) == KV_OK;
+		io_close(fd);
+	}
+	return !ok || add_to_configured(o, &config, path);
+}
