@@ -83,8 +83,8 @@ make_folders(char *path)
 		bool ok;
 
 		*end = '\0';
-		ok = mkdir(path, 0700) == 0 || errno == EEXIST ||
-		    access(path, F_OK) == 0 || cli_failed(path, "cannot make");
+		ok = access(path, F_OK) == 0 || mkdir(path, 0700) == 0 ||
+		    errno == EEXIST || cli_failed(path, "cannot be made");
 		*end = '/';
 		if (!ok)
 			return false;

@@ -124,6 +124,14 @@ def test_without_home_the_password_database_says_where(user):
         contains(done.stderr, f"{home}/.ssh")
 
 
+def test_a_folder_that_cannot_be_made_is_named(user):
+    if os.geteuid() != 0:
+        pytest.skip("needs a folder of somebody else")
+    theirs = user.make(user.scratch / "theirs", 0o755, 0)
+    done = user.update(status=2, XDG_CACHE_HOME=theirs / "cache")
+    equal(done.stderr, f"keyveto: {theirs}/cache: cannot be made: Permission denied\n")
+
+
 def refused(user, *parts, **environment):
     """Nothing is fetched, and no list is used."""
     user.publisher.asked()
