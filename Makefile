@@ -245,7 +245,7 @@ SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not real_logins_that_pam_refuses and not passed_over_once and \
 	not test_update_sight and not test_sshd_round_trips and \
 	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys and \
-	not link_exchanged_during_the_run \
+	not link_exchanged_during_the_run and not line_of_1_gb \
 	$(SANITIZE_LONG)
 SANITIZE_LONG = and not test_killed and not killed_anywhere and not test_confirm and \
 	not test_audit_logins and not test_brake_ and not test_config_ and not test_sshd_ and \

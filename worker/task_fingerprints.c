@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* The task "fingerprints": finds those of a text, for tasks/fingerprints.h. */
+/*
+ * The task "fingerprints": finds those of a text, or of what a KRL of OpenSSH
+ * revokes (PROTOCOL.krl), for tasks/fingerprints.h.
+ */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kv_fingerprint.h"
 #include "kv_lines.h"
+#include "base/io.h"
 #include "tasks.h"
 
 #define LINE_BYTES (64 * 1024)
@@ -12,8 +18,23 @@
 #define BASE64 \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-/* What the lines had. */
+#define KRL_BYTES ((size_t)16 * 1024 * 1024)
+
+/* krl.h of OpenSSH */
+static const uint8_t krl_magic[] = "SSHKRL\n";
+enum {
+	KRL_SECTION_CERTIFICATES = 1,
+	KRL_SECTION_EXPLICIT_KEY = 2,
+	KRL_SECTION_FINGERPRINT_SHA1 = 3,
+	KRL_SECTION_SIGNATURE = 4,
+	KRL_SECTION_FINGERPRINT_SHA256 = 5,
+};
+
+/* What the file had. */
 struct found {
+	int error; /* errno of a read */
+	bool is_krl, bad_krl;
+	uint64_t left_out;    /* enum working_krl */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
 	uint64_t others;      /* lines without any that say something */
 	uint64_t first_other; /* the number of the first of these */
@@ -83,30 +104,145 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 		f->first_other = number;
 }
 
+static void
+read_lines(int fd, struct found *f)
+{
+	static uint8_t buf[LINE_BYTES];
+	struct kv_lines lines;
+	struct kv_span text;
+	bool more = true;
+	enum kv_err err = KV_OK;
+
+	kv_lines_init(&lines, fd, buf, sizeof(buf));
+	while (more && err != KV_ERR_SYSTEM) {
+		err = kv_lines_next(&lines, &text, &more);
+		if (err == KV_ERR_LINE_TOO_LONG && f->others++ == 0)
+			f->first_other = lines.number;
+		if (err == KV_OK && more)
+			read_line(text, lines.number, f);
+	}
+	if (err == KV_ERR_SYSTEM)
+		f->error = errno;
+}
+
+/* Tells the key of a blob: of one that keyveto knows, in its canonical form. */
+static void
+tell_key(struct kv_span blob)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_sshkey key;
+
+	if (kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
+		kv_fingerprint_digest(&key.key, digest);
+	else
+		kv_fingerprint_digest_blob(blob.p, blob.len, digest);
+	tell_digest(digest);
+}
+
+/* A section is strings: keys, or hashes. False if it is not. */
+static bool
+read_section(uint8_t type, struct kv_span data)
+{
+	struct kv_bytes b = { data.p, data.len };
+	struct kv_span one;
+
+	while (b.left > 0) {
+		if (kv_bytes_get_string(&b, &one) != KV_OK)
+			return false;
+		if (type == KRL_SECTION_EXPLICIT_KEY)
+			tell_key(one);
+		else if (one.len == KV_SHA256_BYTES)
+			tell_digest(one.p);
+		else
+			return false;
+	}
+	return true;
+}
+
+/* False if it is no KRL, or a part of one. */
+static bool
+read_sections(struct kv_bytes b, struct found *f)
+{
+	struct kv_span data;
+	uint8_t type;
+
+	while (b.left > 0) {
+		type = *b.p;
+		b.p++;
+		b.left--;
+		if (kv_bytes_get_string(&b, &data) != KV_OK)
+			return false;
+		switch (type) {
+		case KRL_SECTION_EXPLICIT_KEY:
+		case KRL_SECTION_FINGERPRINT_SHA256:
+			if (!read_section(type, data))
+				return false;
+			break;
+		case KRL_SECTION_CERTIFICATES:
+			f->left_out |= WORKING_KRL_CERTIFICATES;
+			break;
+		case KRL_SECTION_FINGERPRINT_SHA1:
+			f->left_out |= WORKING_KRL_SHA1;
+			break;
+		case KRL_SECTION_SIGNATURE:
+			break;
+		default:
+			f->left_out |= WORKING_KRL_OTHER;
+		}
+	}
+	return true;
+}
+
+/* The header: magic, u32 1, three u64, and two strings. */
+static bool
+read_krl(const uint8_t *p, size_t len, struct found *f)
+{
+	const size_t fixed = sizeof(krl_magic) + 4 + 3 * 8;
+	static const uint8_t version[] = { 0, 0, 0, 1 };
+	struct kv_bytes b = { p, len };
+	struct kv_span text;
+
+	if (len < fixed || memcmp(p + sizeof(krl_magic), version, 4) != 0)
+		return false;
+	b.p += fixed;
+	b.left -= fixed;
+	return kv_bytes_get_string(&b, &text) == KV_OK &&
+	    kv_bytes_get_string(&b, &text) == KV_OK && read_sections(b, f);
+}
+
+/* Whether the file is a KRL: then its keys are told. */
+static bool
+find_krl(int fd, struct found *f)
+{
+	uint8_t start[sizeof(krl_magic)], *p;
+	ssize_t n = pread(fd, start, sizeof(start), 0);
+
+	if (n != (ssize_t)sizeof(start) ||
+	    memcmp(start, krl_magic, sizeof(start)) != 0)
+		return false;
+	p = malloc(KRL_BYTES);
+	n = p != NULL ? io_read(fd, p, KRL_BYTES) : -1;
+	f->is_krl = true;
+	f->error = n == -1 ? errno : n == (ssize_t)KRL_BYTES ? EFBIG : 0;
+	f->bad_krl = f->error == 0 && !read_krl(p, (size_t)n, f);
+	free(p);
+	return true;
+}
+
 bool
 task_fingerprints(struct task_work *t)
 {
-	static uint8_t buf[LINE_BYTES];
 	struct found f = { 0 };
-	struct kv_lines lines;
-	struct kv_span text;
 	struct record_out *o;
-	bool more = true;
-	enum kv_err err = KV_OK;
-	int error;
 
-	kv_lines_init(&lines, t->fd[0], buf, sizeof(buf));
-	while (more && err != KV_ERR_SYSTEM) {
-		err = kv_lines_next(&lines, &text, &more);
-		if (err == KV_ERR_LINE_TOO_LONG && f.others++ == 0)
-			f.first_other = lines.number;
-		if (err == KV_OK && more)
-			read_line(text, lines.number, &f);
-	}
-	error = err == KV_ERR_SYSTEM ? errno : 0;
+	if (!find_krl(t->fd[0], &f))
+		read_lines(t->fd[0], &f);
 	o = task_result();
 	record_add_bytes(o, NULL, 0);
-	record_add_number(o, (uint64_t)error);
+	record_add_number(o, (uint64_t)f.error);
+	record_add_number(o, f.is_krl);
+	record_add_number(o, f.bad_krl);
+	record_add_number(o, f.left_out);
 	record_add_number(o, f.bad_line);
 	record_add_number(o, f.others);
 	record_add_number(o, f.first_other);

@@ -14,6 +14,7 @@
 #include "host/memory.h"
 #include "key_lines/key_lines.h"
 #include "tasks/fingerprints.h"
+#include "wire/working.h"
 
 #define DAY_SECONDS 86400
 #define FINGERPRINT "SHA256:"
@@ -66,6 +67,26 @@ open_file(const char *path)
 	return -1;
 }
 
+/* Says what a KRL revokes that keyveto cannot. Returns true. */
+static bool
+note_left_out(const char *shown, uint64_t left_out)
+{
+	if (left_out & WORKING_KRL_CERTIFICATES)
+		cli_error(
+		    "note: %s: revokes certificates by serial number or "
+		    "key ID, which keyveto cannot: keep it in RevokedKeys",
+		    shown);
+	if (left_out & WORKING_KRL_SHA1)
+		cli_error("note: %s: revokes keys by SHA-1, which keyveto "
+			  "cannot: keep it in RevokedKeys",
+		    shown);
+	if (left_out & WORKING_KRL_OTHER)
+		cli_error("note: %s: has a section that keyveto does not know: "
+			  "keep it in RevokedKeys",
+		    shown);
+	return true;
+}
+
 /*
  * Adds what a file has: fingerprints, or else keys. A text in which only some
  * lines have one is a log or a table. False after a message.
@@ -77,6 +98,12 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 
 	if (!tasks_fingerprints(shown, fd, &f))
 		return false;
+	if (f.is_krl)
+		return note_left_out(shown, f.left_out) &&
+		    (q->n > 0 ||
+			cli_error(
+			    "%s: revokes no key and no SHA256 fingerprint",
+			    shown));
 	if (f.n > 0) {
 		if (f.others > 0)
 			cli_error("note: %s:%" PRIu64

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tasks/fingerprints.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "command.h"
@@ -11,6 +12,7 @@ struct answer {
 	bool full; /* no more are taken, after a message */
 	bool done;
 	uint64_t error, bad_line;
+	bool bad_krl;
 };
 
 static bool
@@ -26,7 +28,11 @@ receive(struct kv_bytes b, void *arg)
 		a->full = !a->f->found(digest.p, a->f->arg);
 		return !a->full;
 	}
-	a->done = digest.len == 0 && record_get_number(&b, &a->error) &&
+	a->done = digest.len == 0 &&
+	    record_get_limited(&b, INT_MAX, &a->error) &&
+	    record_get_flag(&b, &a->f->is_krl) &&
+	    record_get_flag(&b, &a->bad_krl) &&
+	    record_get_number(&b, &a->f->left_out) &&
 	    record_get_number(&b, &a->bad_line) &&
 	    record_get_number(&b, &a->f->others) &&
 	    record_get_number(&b, &a->f->first_other) && b.left == 0;
@@ -52,6 +58,8 @@ tasks_fingerprints(const char *shown, int fd, struct fingerprints *f)
 		return !a.full && cli_error("%s: %s", shown, why);
 	if (a.error != 0)
 		return cli_error("%s: %s", shown, strerror((int)a.error));
+	if (a.bad_krl)
+		return cli_error("%s: not a whole KRL of OpenSSH", shown);
 	if (a.bad_line != 0)
 		return cli_error_at(shown, a.bad_line,
 		    "not a fingerprint behind SHA256:; it has 43 characters of "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * tasks/fingerprints: has keyveto-worker, behind the wall, find the fingerprints
- * of a text: a list of them, a log, what ssh-keygen -l prints.
+ * of a text (a list of them, a log, what ssh-keygen -l prints), or of the keys that
+ * a KRL of OpenSSH revokes.
  */
 #ifndef CLI_TASKS_FINGERPRINTS_H
 #define CLI_TASKS_FINGERPRINTS_H
@@ -19,11 +20,14 @@ struct fingerprints {
 	uint64_t n;
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
+	bool is_krl;
+	uint64_t left_out; /* enum working_krl: what it also revokes */
 };
 
 /*
- * Reads fd to its end. False after a message about shown: it cannot be read, or
- * a line has "SHA256:" before something that is no fingerprint.
+ * Reads fd to its end, from its start if it is a KRL. False after a message about
+ * shown: it cannot be read, is a part of a KRL, or a line has "SHA256:" before
+ * something that is no fingerprint.
  */
 bool tasks_fingerprints(const char *shown, int fd, struct fingerprints *f);
 

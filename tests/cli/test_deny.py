@@ -108,6 +108,43 @@ def test_keys_and_fingerprints_come_in_any_form(scratch):
         keyveto("deny", "--remove", *words, status=0)
 
 
+def make_krl(scratch, name, *specification, ca=None):
+    path, text = scratch / f"{name}.krl", scratch / f"{name}.txt"
+    text.write_text("".join(f"{line}\n" for line in specification), encoding="ascii")
+    subprocess.run(["ssh-keygen", "-q", "-k", "-f", path, *(("-s", ca) if ca else ()), text], check=True)
+    return path
+
+
+def test_what_a_krl_revokes_is_refused(scratch):
+    """ssh-keygen makes the KRL. What a fingerprint cannot say is named."""
+    world = World(scratch)
+    some = [keys.generate(scratch) for _ in range(4)]
+    marks = [one.key.fingerprint for one in some]
+    explicit = make_krl(scratch, "explicit", *(f"key: {one.key}" for one in some[:2]))
+    hashed = make_krl(scratch, "hashed", f"hash: {marks[2]}", f"sha256: {some[3].key}")
+    sha1 = make_krl(scratch, "sha1", f"key: {some[0].key}", f"sha1: {some[1].key}")
+    serials = make_krl(scratch, "serials", "serial: 5-9", "id: alice", ca=some[0].path)
+    for path, expected, said in ((explicit, marks[:2], ""), (hashed, marks[2:], ""), (sha1, marks[:1], "by SHA-1")):
+        done = keyveto("deny", path, "revoked", status=0)
+        equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
+              sorted(f"DenyKey {one} revoked" for one in expected))
+        contains(done.stderr, said)
+        with path.open("rb") as file:
+            subprocess.run(["sh", "-c", 'cat | "$1" deny --remove -', "sh", KEYVETO], stdin=file, check=True)
+        equal(world.text, SAMPLE)
+    contains(keyveto("deny", serials, status=2).stderr, "by serial number or key ID", "keep it in RevokedKeys",
+             "revokes no key and no SHA256")
+    whole = explicit.read_bytes()
+    for cut in range(8, len(whole)):
+        (scratch / "cut").write_bytes(whole[:cut])
+        done = keyveto("deny", scratch / "cut", status=None)
+        if done.returncode == 0:        # it ends behind a section
+            keyveto("deny", "--remove", scratch / "cut", status=0)
+        else:
+            contains(done.stderr, "cut: ")
+        equal(world.text, SAMPLE)
+
+
 def test_bad_requests_are_refused_and_nothing_is_written(scratch):
     world = World(scratch)
     before = CONFIG.stat()
