@@ -58,16 +58,29 @@ cli_printf(FILE *out, const char *fmt, ...)
 	free(text);
 }
 
+/* The subcommands of a command share its page. */
+static const char *
+name_page(const struct cli_command *cmd, char page[static 64])
+{
+	const size_t len = strcspn(cmd->name, " ");
+
+	snprintf(page, 64, "keyveto%s%.*s(%d)", len > 0 ? "-" : "", (int)len,
+	    cmd->name, cmd->section != 0 ? cmd->section : 1);
+	return page;
+}
+
 int
 cli_run_subcommand(const struct cli_command *cmd,
-    const struct cli_command *const *subcommand, size_t n, const char *more,
-    int argc, char **argv)
+    const struct cli_command *const *subcommand, size_t n, int argc,
+    char **argv)
 {
 	const char *blank = *cmd->name != '\0' ? " " : "";
 	const size_t prefix = strlen(cmd->name) + strlen(blank);
 	const bool help = argc > 1 &&
-	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0);
+	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 ||
+		strcmp(argv[1], "-h") == 0);
 	FILE *out = help ? stdout : stderr;
+	char page[64];
 
 	for (size_t i = 0; argc > 1 && i < n; i++)
 		if (strcmp(argv[1], subcommand[i]->name + prefix) == 0)
@@ -80,8 +93,8 @@ cli_run_subcommand(const struct cli_command *cmd,
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
 		    subcommand[i]->help);
-	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; %s.\n", blank,
-	    cmd->name, more);
+	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; so does %s.\n",
+	    blank, cmd->name, name_page(cmd, page));
 	return help && cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
@@ -123,9 +136,11 @@ cli_plural(uint64_t n, const char *one, const char *many)
 int
 cli_help(const struct cli_command *cmd)
 {
-	printf("usage: keyveto %s %s\n\n%s.\n\n%s%skeyveto(1) tells more.\n",
-	    cmd->name, cmd->synopsis, cmd->help, cmd->details,
-	    *cmd->details != '\0' ? "\n" : "");
+	char page[64];
+
+	printf("usage: keyveto %s %s\n\n%s.\n\n%s%s%s tells more.\n", cmd->name,
+	    cmd->synopsis, cmd->help, cmd->details,
+	    *cmd->details != '\0' ? "\n" : "", name_page(cmd, page));
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
@@ -143,7 +158,7 @@ cli_wrong_usage(const struct cli_command *cmd, const char *mistake)
 	return cli_usage_error(cmd);
 }
 
-/* getopt_long without short options. '?' after a message and the usage. */
+/* getopt_long; -h alone is short. '?' after a message and the usage. */
 static int
 next_option(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options)
@@ -151,7 +166,7 @@ next_option(const struct cli_command *cmd, int argc, char **argv,
 	int opt;
 
 	opterr = 0;
-	opt = getopt_long(argc, argv, ":", options, NULL);
+	opt = getopt_long(argc, argv, ":h", options, NULL);
 	if (opt != '?' && opt != ':')
 		return opt;
 	if (opt == ':')
@@ -252,7 +267,9 @@ cli_read_options(const struct cli_command *cmd, int argc, char **argv,
 			.val = FIRST_OPTION + i,
 		};
 	while ((opt = next_option(cmd, argc, argv, longopts)) != -1) {
-		if (opt == '?' || !set_option(&all[opt - FIRST_OPTION]))
+		if (opt == 'h')
+			help = true;
+		else if (opt == '?' || !set_option(&all[opt - FIRST_OPTION]))
 			return CLI_UNCHECKED;
 		if (help)
 			return cli_help(cmd);

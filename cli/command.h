@@ -20,6 +20,7 @@ struct cli_command {
 	const char *synopsis; /* the arguments in the usage */
 	const char *help;     /* its line in the list of commands */
 	const char *details;  /* of --help: a line for each option */
+	int section;	      /* of its manual page; 0 means 1 */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
@@ -149,11 +150,11 @@ int cli_wrong_usage(const struct cli_command *cmd, const char *mistake);
 /*
  * Runs the subcommand that argv[1] names, and returns its exit status. Each
  * name is cmd's name, a blank and that word; the word alone if cmd's name is
- * "". The usage ends with more ("so does keyveto(1)").
+ * "".
  */
 int cli_run_subcommand(const struct cli_command *cmd,
-    const struct cli_command *const *subcommand, size_t n, const char *more,
-    int argc, char **argv);
+    const struct cli_command *const *subcommand, size_t n, int argc,
+    char **argv);
 
 /*
  * Prints "keyveto: ", the message and a line end on stderr. Bytes that are not

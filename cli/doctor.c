@@ -73,6 +73,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_doctor = {
 	.name = "doctor",
+	.section = 8,
 	.synopsis = "[--json] [--prometheus] [--canary FILE] "
 		    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
 		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",

@@ -119,11 +119,35 @@ open_standard_descriptors(void)
 	return true;
 }
 
+/* Every command takes --version and -V, too. */
+static bool
+asks_for_version(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (strcmp(word, "version") == 0)
+		return true;
+	for (size_t i = 0; argc > 2 && i < COUNT; i++)
+		if (strcmp(argv[1], commands[i]->name) == 0)
+			word = argv[2];
+	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+}
+
+/* Makes "COMMAND --help" of "help COMMAND". */
+static void
+turn_help(int argc, char **argv)
+{
+	static char option[] = "--help";
+
+	if (argc < 3 || strcmp(argv[1], "help") != 0)
+		return;
+	memmove(&argv[1], &argv[2], (size_t)(argc - 2) * sizeof(*argv));
+	argv[argc - 1] = option;
+}
+
 int
 main(int argc, char **argv)
 {
-	bool version = argc > 1 && strcmp(argv[1], "--version") == 0;
-
 	if (!open_standard_descriptors())
 		return CLI_UNCHECKED;
 	/* Each message is one write, so that it is not mixed with others'. */
@@ -131,14 +155,10 @@ main(int argc, char **argv)
 	/* If the parent ignored it, waitpid could not tell a status. */
 	signal(SIGCHLD, SIG_DFL);
 	change_set_judge(brake_may_take_effect);
-	/* Every command takes --version, too. */
-	for (size_t i = 0; argc > 2 && i < COUNT; i++)
-		version |= strcmp(argv[1], commands[i]->name) == 0 &&
-		    strcmp(argv[2], "--version") == 0;
-	if (version) {
+	if (asks_for_version(argc, argv)) {
 		puts("keyveto " KEYVETO_VERSION);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	return cli_run_subcommand(&keyveto, commands, COUNT,
-	    "so does keyveto(1)", argc, argv);
+	turn_help(argc, argv);
+	return cli_run_subcommand(&keyveto, commands, COUNT, argc, argv);
 }

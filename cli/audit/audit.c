@@ -268,6 +268,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_audit = {
 	.name = "audit",
+	.section = 8,
 	.synopsis =
 	    "[--user NAME]... [--json] [--all] [--quiet] "
 	    "[--logins [FILE | journal]...] [--known FILE]... "

@@ -140,12 +140,12 @@ static int
 run_config(const struct cli_command *cmd, int argc, char **argv)
 {
 	return cli_run_subcommand(cmd, commands,
-	    sizeof(commands) / sizeof(commands[0]),
-	    "so do keyveto(1) and keyveto.conf(5)", argc, argv);
+	    sizeof(commands) / sizeof(commands[0]), argc, argv);
 }
 
 const struct cli_command cli_config = {
 	.name = "config",
+	.section = 8,
 	.synopsis = "COMMAND [OPTION...]",
 	.help = "Check keyveto.conf, or edit it without a mistake",
 	.details = "",

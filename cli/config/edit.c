@@ -551,6 +551,7 @@ run_config_edit(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command config_edit = {
 	.name = "config edit",
+	.section = 8,
 	.synopsis = "[--yes] [--config FILE]",
 	.help = "Edit keyveto.conf; a mistake is never installed",
 	.details =

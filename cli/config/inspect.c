@@ -68,6 +68,7 @@ run_config_check(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command config_check = {
 	.name = "config check",
+	.section = 8,
 	.synopsis = "[--config FILE] [FILE]",
 	.help = "Say each mistake in keyveto.conf, and what a login does now",
 	.details = "  --config FILE    check FILE (default " KV_CONFIG_PATH

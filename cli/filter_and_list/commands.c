@@ -104,19 +104,23 @@ run_set(const struct cli_command *cmd, int argc, char **argv)
 		    &list_diff.cmd, &list_patch.cmd, &list_info.cmd,
 		    &list_verify.cmd, &list_explain.cmd },
 	};
-	static const char *const more[] = {
-		"so do keyveto(1) and pkbf(5)",
-		"so do keyveto(1) and keyveto-blocklist(5)",
-	};
-	const bool is_list = cmd == &cli_list;
 
-	return cli_run_subcommand(cmd, commands[is_list], COUNT(*commands),
-	    more[is_list], argc, argv);
+	return cli_run_subcommand(cmd, commands[cmd == &cli_list],
+	    COUNT(*commands), argc, argv);
 }
 
 #define SET_SYNOPSIS "COMMAND [OPTION...] [ARGUMENT...]"
 
-const struct cli_command cli_filter = { "filter", SET_SYNOPSIS, CLI_FILTER_HELP,
-	"", run_set };
-const struct cli_command cli_list = { "list", SET_SYNOPSIS, CLI_LIST_HELP, "",
-	run_set };
+const struct cli_command cli_filter = {
+	.name = "filter",
+	.synopsis = SET_SYNOPSIS,
+	.help = CLI_FILTER_HELP,
+	.run = run_set,
+};
+
+const struct cli_command cli_list = {
+	.name = "list",
+	.synopsis = SET_SYNOPSIS,
+	.help = CLI_LIST_HELP,
+	.run = run_set,
+};

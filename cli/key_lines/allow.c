@@ -119,6 +119,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_allow = {
 	.name = "allow",
+	.section = 8,
 	.synopsis = "(--until DATE | --forever | --remove [--yes]) "
 		    "[--config FILE] "
 		    "KEY [REASON...]",

@@ -274,6 +274,7 @@ run_deny(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_deny = {
 	.name = "deny",
+	.section = 8,
 	.synopsis = "[--since DATE] [--yes] [--remove] [--config FILE] "
 		    "KEY [REASON...]",
 	.help = "Refuse a key although no list has it",

@@ -27,8 +27,7 @@ static int
 run_proof(const struct cli_command *cmd, int argc, char **argv)
 {
 	return cli_run_subcommand(cmd, commands,
-	    sizeof(commands) / sizeof(commands[0]),
-	    "so do keyveto(1) and keyveto-proof(5)", argc, argv);
+	    sizeof(commands) / sizeof(commands[0]), argc, argv);
 }
 
 const struct cli_command cli_proof = {

@@ -264,6 +264,7 @@ run_disable(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command sshd_disable = {
 	.name = "sshd disable",
+	.section = 8,
 	.synopsis = "[--dry-run] [--json] [--reload] [--root DIR] "
 		    "[--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",

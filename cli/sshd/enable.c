@@ -376,6 +376,7 @@ run_enable(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command sshd_enable = {
 	.name = "sshd enable",
+	.section = 8,
 	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] [--json] "
 		    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
 	.help = "Rehearse, then put keyveto into sshd and PAM",

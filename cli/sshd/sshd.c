@@ -23,12 +23,12 @@ static int
 run_sshd(const struct cli_command *cmd, int argc, char **argv)
 {
 	return cli_run_subcommand(cmd, commands,
-	    sizeof(commands) / sizeof(commands[0]), "so does keyveto(1)", argc,
-	    argv);
+	    sizeof(commands) / sizeof(commands[0]), argc, argv);
 }
 
 const struct cli_command cli_sshd = {
 	.name = "sshd",
+	.section = 8,
 	.synopsis = "COMMAND [OPTION...]",
 	.help = "Put keyveto into sshd, take it out, tell what is guarded",
 	.details = "",

@@ -456,6 +456,7 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command sshd_status = {
 	.name = "sshd status",
+	.section = 8,
 	.synopsis = "[--json] [--root DIR] [--sshd PATH]",
 	.help = "Tell which ways in are guarded",
 	.details =

@@ -87,7 +87,8 @@ def test_each_commands_help_is_a_line_for_each_option_and_the_page():
     """Each command's --help has the usage, a sentence, a line for each option, and the page's name."""
     for command in commands():
         usage, empty, sentence, *rest = help_of(command).splitlines()
-        equal((empty, sentence[-1], rest[-1]), ("", ".", "keyveto(1) tells more."), command)
+        page = page_of(command)
+        equal((empty, sentence[-1], rest[-1]), ("", ".", f"{page.stem}({page.suffix[1:]}) tells more."), command)
         described = [line for line in rest if line.startswith(" ")]
         assert all(re.match("  --[a-z]", line) for line in described), f"{command}: {described}"
         equal(len(described), len(set(options_in(usage))), f"the lines with options of {command}")
@@ -113,7 +114,7 @@ def test_each_commands_page_describes_its_options_and_no_others():
         same_names(f"the section {command}", described_options(command), options_in(help_of(command)) - EVERYWHERE)
     for command in JUDGING:
         contains(section_of(command), f".Dq {SHARED_TITLE}\nin\n.Xr keyveto 1 .")
-    contains(section(OVERVIEW, "DESCRIPTION", "Sh"), ".Fl -help ", ".Fl -version\n")
+    contains(section(OVERVIEW, "DESCRIPTION", "Sh"), ".Fl -help\n", ".Fl -version\n")
 
 
 def test_keyveto_1_names_the_page_of_each_command():
