@@ -329,7 +329,7 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)
 	cli/report/sarif.c cli/report/text.c \
 	cli/reading/finding.c cli/base/json_text.c \
 	cli/reading/keys.c cli/reading/lines.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
-	cli/host/program.c cli/command.c cli/weak/class.c cli/weak/records.c
+	cli/host/program.c cli/command.c cli/nearest.c cli/weak/class.c cli/weak/records.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 

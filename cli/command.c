@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nearest.h"
+
 /* More than any command has. */
 #define OPTIONS_MAX 32
 /* Long options are no characters, by which next_option tells short ones. */
@@ -80,21 +82,25 @@ cli_run_subcommand(const struct cli_command *cmd,
 	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 ||
 		strcmp(argv[1], "-h") == 0);
 	FILE *out = help ? stdout : stderr;
-	char page[64];
+	struct nearest nearest = { .word = argc > 1 ? argv[1] : "" };
+	char text[64];
 
-	for (size_t i = 0; argc > 1 && i < n; i++)
+	for (size_t i = 0; argc > 1 && i < n; i++) {
 		if (strcmp(argv[1], subcommand[i]->name + prefix) == 0)
 			return subcommand[i]->run(subcommand[i], argc - 1,
 			    argv + 1);
+		nearest_try(&nearest, subcommand[i]->name + prefix);
+	}
 	if (argc > 1 && !help)
-		cli_error("unknown command %s%s%s", cmd->name, blank, argv[1]);
+		cli_error("unknown command %s%s%s%s", cmd->name, blank, argv[1],
+		    nearest_ask(&nearest, "", text));
 	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
 	    cmd->synopsis);
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
 		    subcommand[i]->help);
 	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; so does %s.\n",
-	    blank, cmd->name, name_page(cmd, page));
+	    blank, cmd->name, name_page(cmd, text));
 	return help && cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
@@ -158,6 +164,21 @@ cli_wrong_usage(const struct cli_command *cmd, const char *mistake)
 	return cli_usage_error(cmd);
 }
 
+/* Prints that there is no such option, and which one may have been meant. */
+static void
+report_bad_option(const char *word, const struct option *options)
+{
+	const char *begin = word + strspn(word, "-");
+	char name[64], text[64];
+	struct nearest nearest = { .word = name };
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
+	/* Otherwise the option is known, and takes no value. */
+	for (; optopt == 0 && options->name != NULL; options++)
+		nearest_try(&nearest, options->name);
+	cli_error("bad option %s%s", word, nearest_ask(&nearest, "--", text));
+}
+
 /* getopt_long; -h alone is short. '?' after a message and the usage. */
 static int
 next_option(const struct cli_command *cmd, int argc, char **argv,
@@ -174,7 +195,7 @@ next_option(const struct cli_command *cmd, int argc, char **argv,
 	else if (optopt > 0 && optopt <= UCHAR_MAX)
 		cli_error("unknown option -%c", optopt);
 	else
-		cli_error("bad option %s", argv[optind - 1]);
+		report_bad_option(argv[optind - 1], options);
 	cli_usage_error(cmd);
 	return '?';
 }

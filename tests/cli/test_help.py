@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""keyveto help, version, their short forms."""
+"""keyveto help, version, their short forms, and what is said of a mistyped word."""
 
-from documents import GROUPS, commands, help_of
+import re
+
+from documents import GROUPS, commands, help_of, options_in
 from program import ROOT, contains, equal, keyveto
 
 
@@ -29,3 +31,37 @@ def test_the_overview_of_commands_names_their_page():
         page = f"keyveto-{group}({8 if group in ('sshd', 'config') else 1})"
         equal(help_of(group).splitlines()[-1], f"'keyveto {group} COMMAND --help' tells more; so does {page}.")
     equal(keyveto("--help").stdout.splitlines()[-1], "'keyveto COMMAND --help' tells more; so does keyveto(1).")
+
+
+def mistyped(word):
+    """The word with two letters swapped, with one too many, with a wrong one, and without one."""
+    for i in range(1, len(word) - 1):
+        yield word[:i] + word[i + 1] + word[i] + word[i + 2:]
+        yield word[:i] + "z" + word[i:]
+        yield word[:i] + "z" + word[i + 1:]
+        yield word[:i] + word[i + 1:]
+
+
+def test_a_command_that_is_mistyped_is_asked_for():
+    names = {command.split()[0] for command in commands()}
+    for name in sorted(names - {"why"}):
+        for word in set(mistyped(name)) - names:
+            contains(keyveto(word, status=2).stderr, f"keyveto: unknown command {word}; did you mean {name}?\n")
+    contains(keyveto("filter", "inof", status=2).stderr, "unknown command filter inof; did you mean info?\n")
+    for word in ("x", "ch", "zzz", "files", "checking-keys", "", "c" * 300):
+        assert "did you mean" not in keyveto(word, status=2).stderr, word
+
+
+def test_an_option_that_is_mistyped_is_asked_for():
+    for command in ("check", "sshd enable", "proof make", "list diff"):
+        options = options_in(help_of(command).split("\n", 1)[0])
+        for option in sorted(options - {"--all", "--yes"}):
+            # No letters that begin the option alone: these are taken for it.
+            word = option[2:4][::-1] + option[4:]
+            for written in (f"--{word}", f"--{word}=3"):
+                said = keyveto(*command.split(), written, status=2).stderr
+                if f"--{word}" not in options:
+                    contains(said, f"keyveto: bad option {written}; did you mean {option}?\n")
+    for written in ("--nonsense", "--json=3", "--" + "x" * 300, "--=json"):
+        said = keyveto("check", written, status=2).stderr
+        equal(re.findall("^keyveto: .*", said), [f"keyveto: bad option {written}"])
