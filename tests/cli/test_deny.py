@@ -202,3 +202,13 @@ def test_a_key_of_root_is_refused_only_with_yes(scratch):
         contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
         keyveto("deny", "--remove", mine, status=0)
         contains(keyveto("deny", "--remove", mine, "--yes", status=2).stderr, "neither --since nor --yes")
+
+
+@pytest.mark.usefixtures("host_keys")
+def test_a_key_of_an_account_that_no_list_has_is_refused(scratch):
+    """The brake asks keyveto-reader about it, whose answer names no list but the DenyKey line."""
+    with machine(scratch) as here:
+        path = here.world.account("bob").authorize(here.world.clean)
+        done = keyveto("deny", here.world.clean.fingerprint, "x", status=0)
+        contains(done.stderr, f"{path}:1: ", here.world.clean.fingerprint, "newly listed")
+        contains(done.stdout, "is refused from the next login on")
