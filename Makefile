@@ -91,6 +91,12 @@ SAMPLES = $(filter-out ansible debian rpm systemd sysusers,$(notdir \
 Q = $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)	$(2)")
 
+# Without them make would stop at the first file, and not say what to type.
+ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
+$(if $(shell command -v $(firstword $(CC)) && command -v $(PKG_CONFIG)),,\
+	$(error there is no C compiler, or no $(PKG_CONFIG): as root, type scripts/deps build))
+endif
+
 all: $(BINARIES)
 
 $(BUILD)/%.o: %.c Makefile
@@ -182,7 +188,8 @@ deps:
 	@scripts/deps
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@echo "building keyveto"
+	@$(MAKE) --no-print-directory -s all >/dev/null
 	@/usr/bin/python3 demo/demo.py --build $(BUILD)
 
 check: deps

@@ -122,7 +122,8 @@ def play(build):
     finally:
         demo.bench.close()
     find_keys(build)
-    title("Done. Everything started here is stopped; nothing of this machine was changed.")
+    title("Done. Everything started here is stopped. Packages were installed, if this named any at its "
+          "beginning; nothing else of this machine was changed.")
     return 0
 
 
