@@ -79,7 +79,6 @@ class Pair:
         """The lines of README. Where there is no systemd, its script of Debian reloads nginx."""
         self.publisher.follow("install")
         self.publisher.run("ssh-keygen -A")
-        self.publisher.follow("own")
         first, rest = self.publisher.steps["publisher"].split("\n", 1)
         self.publisher.run(first)
         # The package does so where services may start. A daemon must not keep the pipe of run() open.

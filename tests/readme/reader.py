@@ -28,6 +28,7 @@ TIMER = UNIT.with_suffix(".timer")
 SYSTEMD = Path("/run/systemd/system").exists()
 VISITOR = "kvtry"       # the account in the steps try and clean
 DOCUMENTS = ("README.md", "docs/by-hand.md")
+PRINTED = re.compile(r"<!-- printed: first -->\n```\n(.*?)```", re.DOTALL)
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
@@ -57,7 +58,7 @@ class Reader:
         self.alice, self.mallory = machine.add_account(), machine.add_account()
         self.clean, self.leaked = keys.generate(scratch), self.published_key()
         # Each with its key, and what the log says of it.
-        self.listed = [(self.mallory, self.leaked, listed_by("own.dat", "own"))]
+        self.listed = [(self.mallory, self.leaked, {"list": "keyveto.conf", "source": "DenyKey"})]
         self.badkeys = self.debora = self.weak = None
         self.alice.authorize(self.clean.key)
         self.mallory.authorize(self.leaked.key)
@@ -149,16 +150,42 @@ class Reader:
         self.ok("step clean, while somebody is logged in with the demo's key")
 
     def probe_without_lists(self):
-        """The last lines of the step own, which ask the guard, while a list cannot be read."""
-        own = Path("/var/lib/keyveto/own.dat")
-        lines = self.steps["own"]
-        self.steps["probe"] = lines[lines.index("set -- "):]
-        kept = own.read_bytes()
-        own.write_bytes(kept[:-1])
+        """The step probe, which asks the guard, while a list cannot be read."""
+        path = Path("/var/lib/keyveto/badkeys.dat")
+        kept = path.read_bytes()
+        path.write_bytes(kept[:-1])
         said = self.follow("probe", status=1)
         check(said == "the guard reaches no verdict; the log says why\n", f"a broken list: {said}")
-        own.write_bytes(kept)
+        path.write_bytes(kept)
         check(self.follow("probe") == "the guard reaches a verdict\n", "the whole list again")
+
+    def first_minute(self):
+        """debora, who is not root, follows the first lines: they print what the document says, but for names."""
+        home = Path("/home", self.debora.name)
+        folder = home / "keyveto"
+        folder.mkdir()
+        shutil.copytree(ROOT / "build", folder / "build", ignore=lambda _, names: [
+            name for name in names if name not in {"build", "keyveto"} and not name.startswith("keyveto-")])
+        for name, text in (("id_rsa", self.weak.path.read_text(encoding="ascii")),
+                           ("id_rsa.pub", f"{self.weak.key}\n"),
+                           ("authorized_keys", f"{self.weak.key}\n{self.clean.key}\n")):
+            path = home / ".ssh" / name
+            path.write_text(text, encoding="ascii")
+            path.chmod(0o600)
+            shutil.chown(path, self.debora.name)
+        # make ran before the tests.
+        commands = "".join(f"{line}\n" for line in self.steps["first"].splitlines() if line != "make")
+        done = subprocess.run(["setpriv", "--reuid", self.debora.name, "--clear-groups", "bash", "-uc", commands],
+                              cwd=folder, env={"PATH": os.environ["PATH"], "HOME": str(home)}, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              check=False)
+        check(done.returncode == 1, f"the first lines: status {done.returncode}: {done.stdout}")
+        said = done.stdout.replace(str(home), "/home/debora")
+        said = re.sub(r" SHA256:\S{43}( \S+@\S+)?", " SHA256:", said)
+        printed = re.sub(r" SHA256:\S{43}", " SHA256:", PRINTED.search(
+            (ROOT / "README.md").read_text(encoding="utf-8"))[1])
+        check(sorted(said.splitlines()) == sorted(printed.splitlines()), f"the first lines print\n{done.stdout}")
+        self.ok(f"the first lines, as an ordinary user:\n{done.stdout}")
 
     def tell_why(self):
         """debora's administrator has the fingerprint from the log. The answer says where the private half lies."""

@@ -21,7 +21,7 @@ def test_line_by_line_and_back(reader):
     reader.expect("before keyveto", listed_enter=True)
     reader.follow("install")
     reader.follow("list", status=1)
-    for name in ("consult", "own", "rehearse", "guard", "pam", "validate", "reload"):
+    for name in ("consult", "deny", "rehearse", "guard", "pam", "validate", "reload"):
         reader.follow(name)
     reader.expect("rehearsal", listed_enter=True)
     reader.expect_logged(action="warn", via="guard", authorized="yes")

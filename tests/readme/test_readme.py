@@ -19,14 +19,22 @@ def test_keyveto_sshd_enable_and_back(reader):
     before = snapshot(*TOUCHED)
     reader.start_badkeys(3_700_000)
     reader.expect("before keyveto", listed_enter=True)
+    reader.first_minute()
     reader.follow("install")
     said = reader.follow("list", status=1)
     assert reader.debora.name in said and "debianssl" in said, f"it does not name debora's key: {said}"
     assert reader.alice.name not in said, f"it names alice: {said}"
     reader.follow("consult")
-    assert reader.follow("own").endswith("the guard reaches a verdict\n"), "the probe of the guard says nothing"
+    once = snapshot("/etc/keyveto")
+    reader.follow("consult")
+    assert snapshot("/etc/keyveto") == once, "the step consult cannot be typed twice"
+    reader.follow("deny")
+    assert reader.follow("probe") == "the guard reaches a verdict\n", "the probe of the guard says nothing"
     reader.probe_without_lists()
     reader.stay_current()
+    once = snapshot("/etc/keyveto")
+    reader.follow("timer")
+    assert snapshot("/etc/keyveto") == once, "the step timer cannot be typed twice"
     installed = snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto")
     said = reader.follow("warn")
     assert reader.mallory.name in said and reader.debora.name in said, f"it does not name who is refused: {said}"
