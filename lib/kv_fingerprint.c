@@ -96,15 +96,10 @@ static const struct {
 size_t
 kv_fingerprint_kin_count(const struct kv_pubkey *key)
 {
-	switch (key->type) {
-	case KV_KEY_RSA:
+	if (key->type == KV_KEY_RSA)
 		return sizeof(exponents) / sizeof(exponents[0]);
-	case KV_KEY_MLDSA44_ED25519:
-	case KV_KEY_MLDSA44_ED25519_OLD:
-		return 1;
-	default:
-		return 0;
-	}
+	return key->type == KV_KEY_MLDSA44_ED25519 ||
+	    key->type == KV_KEY_MLDSA44_ED25519_OLD;
 }
 
 void
