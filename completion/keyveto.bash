@@ -4,56 +4,25 @@
 # keyveto(1) for bash: bash-completion loads it by its name, once installed;
 # without bash-completion, source it from ~/.bashrc.
 
-# The options of a command. Those that take a value end in "=".
-_keyveto_options()
+# The commands and their options are those that --help prints, so that this file
+# knows none of them.
+_keyveto_help()
 {
-	local judge='--json --all --quiet --config= --filter= --blocklist='
-
-	case $1 in
-	check) echo "$judge --weak --jobs= --help" ;;
-	audit) echo "$judge --user= --logins --known= --deny-weak --yes --timeout= --sshd= --sshd-config= --help" ;;
-	scan) echo "$judge --timeout= --jobs= --help" ;;
-	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --blocklist= --help' ;;
-	report) echo '--html= --csv --sarif= --all --hosts= --max-age= --help' ;;
-	why) echo '--config= --filter= --blocklist= --help' ;;
-	confirm) echo '--log --accounts --url= --rate= --timeout= --json --quiet --dry-run --again --yes --state= --settings= --config= --filter= --blocklist= --help' ;;
-	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
-	'filter create') echo '--entries= --fpr= --hashes= --length= --force --yes --help' ;;
-	'filter add') echo '--no-compressed --ca --spki --proofs --yes --help' ;;
-	'filter merge') echo '--fold --force --yes --help' ;;
-	'filter diff') echo '--force --help' ;;
-	'filter patch') echo '--force --yes --help' ;;
-	'filter info') echo '--json --help' ;;
-	'filter verify') echo '--help' ;;
-	'filter explain') echo '--spki --help' ;;
-	'list create') echo '--id= --name= --ca --proofs --force --yes --help' ;;
-	'list add') echo '--id= --name= --ca --proofs --yes --help' ;;
-	'list merge') echo '--force --yes --help' ;;
-	'list diff') echo '--all --json --force --help' ;;
-	'list patch') echo '--force --yes --help' ;;
-	'list info') echo '--json --help' ;;
-	'list verify' | 'list explain') echo '--help' ;;
-	'proof verify') echo '--help' ;;
-	'proof make') echo '--output= --force --help' ;;
-	update) echo '--source= --lookup --force --dry-run --quiet --yes --settings= --config= --filter= --blocklist= --rollback --help' ;;
-	publish) echo '--sign= --keep= --expires= --remove= --serial= --force --dry-run --quiet --help' ;;
-	'sshd status') echo '--json --root= --sshd= --help' ;;
-	'sshd enable')
-		echo '--guard --pam --warn --yes --dry-run --json --reload --root='\
-			'--sshd= --timeout= --help' ;;
-	'sshd disable') echo '--dry-run --json --reload --root= --sshd= --help' ;;
-	'config check') echo '--config= --help' ;;
-	'config edit') echo '--yes --config= --help' ;;
-	deny) echo '--since= --remove --yes --config= --help' ;;
-	allow) echo '--until= --forever --remove --yes --config= --help' ;;
-	filter | list | proof | sshd | config) echo '--help' ;;
-	'') echo '--help --version' ;;
-	esac
+	command keyveto "$@" --help 2>/dev/null
 }
 
-_keyveto_takes_value()
+# The commands in what --help prints.
+_keyveto_commands()
 {
-	[[ " $(_keyveto_options "$1") " == *" $2= "* ]]
+	sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p' <<<"$1"
+}
+
+# The options in it. Those that take a value end in "=".
+_keyveto_options()
+{
+	sed -n -e 's/^  \(--[a-z0-9-]*\) [A-Z].*/\1=/p' -e t \
+		-e 's/^  \(--[a-z0-9-]*\) .*/\1/p' <<<"$1"
+	echo --help
 }
 
 _keyveto_words()
@@ -143,25 +112,35 @@ _keyveto_argument()
 	'list diff' | 'list patch') (($2 > 2)) || _keyveto_files "$3" ;;
 	'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
 	'list info' | 'list verify') (($2 > 0)) || _keyveto_files "$3" ;;
-	filter) _keyveto_words 'create add merge diff patch info verify explain' "$3" ;;
-	list) _keyveto_words 'create add merge diff patch info verify explain' "$3" ;;
 	'proof verify') _keyveto_files "$3" ;;
 	'proof make') (($2 > 0)) || _keyveto_files "$3" ;;
-	proof) _keyveto_words 'verify make' "$3" ;;
-	sshd) _keyveto_words 'status enable disable' "$3" ;;
-	config) _keyveto_words 'check edit' "$3" ;;
-	'') _keyveto_words 'check audit scan report why confirm spki filter list proof update publish sshd config deny allow doctor' "$3" ;;
 	esac
 }
 
 _keyveto()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} word command='' option=''
+	local cur=${COMP_WORDS[COMP_CWORD]} word option='' help options
+	local -a command=()
 	local -i i arguments=0
 	local only_arguments=''
 
 	COMPREPLY=()
+	# A command is one word or two: "check", "filter add".
+	help=$(_keyveto_help)
 	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ -n $(_keyveto_commands "$help") ]] || break
+		command+=("${COMP_WORDS[i]}")
+		help=$(_keyveto_help "${command[@]}")
+	done
+	word=$(_keyveto_commands "$help")
+	if [[ -n $word ]]; then
+		[[ $cur != -* ]] || word=--help
+		[[ $cur != -* || $i -gt 1 ]] || word+=' --version'
+		_keyveto_words "$word" "$cur"
+		return
+	fi
+	options=$(_keyveto_options "$help")
+	for (( ; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		# bash makes three words of --config=FILE.
 		if [[ -n $option && $word == '=' ]]; then
@@ -171,13 +150,7 @@ _keyveto()
 		elif [[ -z $only_arguments && $word == -- ]]; then
 			only_arguments=yes
 		elif [[ -z $only_arguments && $word == --* ]]; then
-			if _keyveto_takes_value "$command" "$word"; then
-				option=$word
-			fi
-		elif [[ $command == '' ]]; then
-			command=$word
-		elif [[ $command == filter || $command == list || $command == proof || $command == sshd || $command == config ]]; then
-			command="$command $word"
+			[[ $'\n'$options$'\n' != *$'\n'"$word="$'\n'* ]] || option=$word
 		else
 			arguments+=1
 		fi
@@ -186,10 +159,9 @@ _keyveto()
 		[[ $cur == '=' ]] && cur=
 		_keyveto_value "$option" "$cur"
 	elif [[ -z $only_arguments && $cur == -* ]]; then
-		word=$(_keyveto_options "$command")
-		_keyveto_words "${word//=/}" "$cur"
+		_keyveto_words "${options//=/}" "$cur"
 	else
-		_keyveto_argument "$command" "$arguments" "$cur"
+		_keyveto_argument "${command[*]}" "$arguments" "$cur"
 	fi
 }
 

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: ISC
-"""The completion for bash, against --help and in a terminal."""
+"""The completions for bash, zsh and fish, against --help, and that for bash in a terminal."""
 
 import os
 import pty
 import re
 import select
 import shlex
+import shutil
 import subprocess
 import time
 
+import pytest
 from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same_names
-from program import PATIENCE, ROOT, contains, equal
+from program import KEYVETO, PATIENCE, ROOT, contains, equal
 
-COMPLETION = ROOT / "completion/keyveto.bash"
+FOLDER = ROOT / "completion"
+COMPLETION = FOLDER / "keyveto.bash"
+# The completions ask this program.
+ENVIRONMENT = {**os.environ, "PATH": f"{KEYVETO.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
 
 def complete(*words, cwd=None, **environment):
@@ -20,9 +25,88 @@ def complete(*words, cwd=None, **environment):
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
               ' _keyveto; ((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "--norc", "-uc", script, "bash", str(COMPLETION), "keyveto", *words], cwd=cwd,
-                          env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+                          env={**ENVIRONMENT, **environment}, capture_output=True, text=True, check=False)
     equal((done.returncode, done.stderr), (0, ""))
     return set(done.stdout.splitlines())
+
+
+class Fish:
+    """fish with the completion."""
+
+    def __init__(self, cwd):
+        self.cwd = cwd
+
+    def offers(self, *words):
+        """The words that it offers for the last of these, and what it says of each."""
+        script = f"source {FOLDER}/keyveto.fish; complete -C {shlex.quote(' '.join(('keyveto', *words)))}"
+        done = subprocess.run(["fish", "--no-config", "-c", script], cwd=self.cwd, capture_output=True, text=True,
+                              env={**ENVIRONMENT, "HOME": str(self.cwd)}, check=False)
+        equal((done.returncode, done.stderr), (0, ""))
+        return {name.rstrip("/"): text for name, _, text in (line.partition("\t") for line in done.stdout.splitlines())}
+
+    def close(self):
+        """There is nothing to close."""
+
+
+class Zsh:
+    """An interactive zsh with the completion. A key has it write what it offers for the words of a file."""
+
+    SETUP = r"""
+fpath=($FOLDER $fpath); autoload -Uz compinit; compinit -u -D
+compadd() {
+    [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]] || {
+        local -a offered
+        builtin compadd -A offered "$@"
+        print -rl -- $offered >>$OFFERS
+    }
+    builtin compadd "$@"
+}
+offer() { BUFFER=$(<$WORDS); CURSOR=$#BUFFER; zle list_them; print -r -- . >>$OFFERS; BUFFER= }
+zle -C list_them list-choices _main_complete
+zle -N offer
+bindkey '^T' offer
+print -r -- . >>$OFFERS
+"""
+
+    def __init__(self, cwd):
+        self.words, self.offered, setup = (cwd / name for name in (".words", ".offers", ".setup"))
+        setup.write_text(self.SETUP, encoding="ascii")
+        self.offered.touch()
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execvpe("zsh", ["zsh", "-f", "-i"],
+                       {**ENVIRONMENT, "FOLDER": str(FOLDER), "WORDS": str(self.words), "OFFERS": str(self.offered),
+                        "TERM": "dumb", "HOME": str(cwd)})
+        self.do(f"source {setup}\n".encode())
+
+    def do(self, typed):
+        os.write(self.fd, typed)
+        deadline = time.monotonic() + PATIENCE
+        while not (lines := self.offered.read_text(encoding="utf-8").splitlines()) or lines[-1] != ".":
+            assert time.monotonic() < deadline, lines
+            if select.select([self.fd], [], [], 0.01)[0]:
+                os.read(self.fd, 4096)
+        return lines[:-1]
+
+    def offers(self, *words):
+        """The words that it offers for the last of these."""
+        self.words.write_text(" ".join(("keyveto", *words)), encoding="ascii")
+        self.offered.write_text("", encoding="ascii")
+        return dict.fromkeys(filter(None, self.do(b"\x14")), "")
+
+    def close(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+@pytest.fixture(name="shell", params=[Zsh, Fish])
+def running_shell(request, scratch):
+    if shutil.which(request.param.__name__.lower()) is None:
+        pytest.skip(f"there is no {request.param.__name__.lower()}")
+    shell = request.param(scratch)
+    yield shell
+    shell.close()
 
 
 def test_bash_loads_the_completion_for_keyveto_alone():
@@ -31,8 +115,57 @@ def test_bash_loads_the_completion_for_keyveto_alone():
     equal((done.returncode, done.stdout, done.stderr), (0, "complete -F _keyveto keyveto\n", ""))
 
 
+def test_zsh_and_fish_offer_all_commands_and_options_and_no_others(shell):
+    same_names("the commands", shell.offers(""), {command.split()[0] for command in commands()})
+    same_names("the commands behind help", shell.offers("help", "s"), {"scan", "spki", "sshd"})
+    for name in GROUPS:
+        same_names(f"the {name} commands", shell.offers(name, ""),
+                   {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
+    same_names("the options before a command", shell.offers("-"), {"--help", "--version"})
+    for command in commands():
+        same_names(f"the options of {command}", shell.offers(*command.split(), "--"),
+                   options_in(help_of(command)) | EVERYWHERE)
+    same_names("nothing", shell.offers("nothing", "-"), ())
+
+
+def test_zsh_and_fish_know_which_options_take_a_value(shell):
+    for command in commands():
+        usage = help_of(command).split("\n", 1)[0]
+        for option in options_in(usage):
+            takes = re.search(rf"{option} [A-Z]", usage) is not None
+            offered = set(shell.offers(*command.split(), option, "--"))
+            equal("--help" not in offered, takes, f"{command} {option}: {offered}")
+
+
+def test_zsh_and_fish_offer_files_filters_and_accounts(shell, scratch):
+    for name in ("a.pub", "a.pkbf"):
+        (scratch / name).touch()
+    (scratch / "d").mkdir()
+    everything, filters = {"a.pub", "a.pkbf", "d"}, {"a.pkbf", "d"}
+    for words, expected in ((("check", ""), everything), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
+                            (("check", "--filter", ""), filters), (("check", "--config", "a.pu"), {"a.pub"}),
+                            (("filter", "info", ""), filters), (("update", ""), filters),
+                            (("filter", "add", "x", ""), everything), (("sshd", "status", "--root", ""), {"d"}),
+                            (("check", "--jobs", ""), set()), (("audit", "a"), set()), (("sshd", "enable", "a"), set()),
+                            (("nothing", ""), set()), (("audit", "--logins", ""), everything | {"journal"}),
+                            (("check", "--", ""), everything), (("check", "--", "-"), set()),
+                            (("audit", "--user", "nobo"), {"nobody"})):
+        equal(set(shell.offers(*words)), expected, words)
+
+
+def test_fish_says_what_a_command_or_an_option_does(scratch):
+    if shutil.which("fish") is None:
+        pytest.skip("there is no fish")
+    for words in ((), ("filter",), ("check",), ("audit",), ("list", "create")):
+        word = r"[a-z]+|--[a-z-]+(?: [A-Z]+| \[.*?\]\.*)?"
+        lines = re.findall(rf"^  ({word}) +(.*)$", help_of(" ".join(words)), re.MULTILINE)
+        said = {name.split()[0]: text for name, text in lines}
+        found = Fish(scratch).offers(*words, "-" if next(iter(said))[0] == "-" else "")
+        equal({name: text for name, text in found.items() if name != "--help"}, said)
+
+
 def test_the_completion_offers_all_commands_and_options():
-    """The completion offers no other words."""
+    """The completion for bash offers no other words."""
     same_names("the commands", complete(""), {command.split()[0] for command in commands()})
     for name in GROUPS:
         same_names(f"the {name} commands", complete(name, ""),
@@ -89,8 +222,8 @@ class Terminal:
         pid, self.fd = pty.fork()
         if pid == 0:
             os.chdir(cwd)
-            os.environ.update(PS1="", TERM="dumb", INPUTRC="/dev/null", HOME=str(cwd))
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                       {**ENVIRONMENT, "PS1": "", "TERM": "dumb", "INPUTRC": "/dev/null", "HOME": str(cwd)})
         self.pid = pid
 
     def type(self, text):
