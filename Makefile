@@ -8,7 +8,12 @@ PREFIX = /usr
 BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec
 MANDIR = $(PREFIX)/share/man
+# Where bash, zsh and fish look for completions. Debian's zsh does not look into
+# /usr/share/zsh/site-functions.
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(PREFIX)/share/zsh/$(if $(and $(filter \
+	/usr,$(PREFIX)),$(wildcard /etc/debian_version)),vendor-completions,site-functions)
+FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
@@ -430,9 +435,12 @@ install: all
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
-	install -d $(DESTDIR)$(COMPLETIONDIR)
+	install -d $(DESTDIR)$(COMPLETIONDIR) $(DESTDIR)$(ZSHDIR) \
+		$(DESTDIR)$(FISHDIR)
 	install -m 644 completion/keyveto.bash \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	install -m 644 completion/_keyveto $(DESTDIR)$(ZSHDIR)/
+	install -m 644 completion/keyveto.fish $(DESTDIR)$(FISHDIR)/
 	for folder in $(SAMPLES); do \
 		install -d $(DESTDIR)$(DATADIR)/$$folder && \
 		install -m 644 packaging/$$folder/* \
@@ -463,7 +471,8 @@ uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/keyveto \
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
-		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+		$(DESTDIR)$(COMPLETIONDIR)/keyveto \
+		$(DESTDIR)$(ZSHDIR)/_keyveto $(DESTDIR)$(FISHDIR)/keyveto.fish
 	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%) \
 		$(DESTDIR)$(SYSUSERSDIR)/keyveto.conf)
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(LIBEXECDIR)/keyveto

@@ -87,9 +87,10 @@ def check_installed(host):
     module = next(Path("/usr/lib").glob("*/security/pam_unix.so")).with_name("pam_keyveto.so")
     for path in (Path("/usr/bin/keyveto"), Path(GUARD), module, Path("/etc/keyveto/keyveto.conf"),
                  Path("/var/lib/keyveto"), Path("/usr/share/bash-completion/completions/keyveto"),
-                 *(Path("/usr/share/man") / page for page in (
-                     "man1/keyveto.1.gz", "man5/keyveto.conf.5.gz", "man5/pkbf.5.gz",
-                     "man8/keyveto-authorized-keys.8.gz", "man8/pam_keyveto.8.gz"))):
+                 Path("/usr/share/zsh/vendor-completions/_keyveto"),
+                 Path("/usr/share/fish/vendor_completions.d/keyveto.fish"),
+                 *(Path(f"/usr/share/man/man{page.suffix[1:]}/{page.name}.gz")
+                   for page in (ROOT / "man").glob("*.[1-8]") if page.name != "keyveto-publish.1")):
         info = path.stat()
         check((info.st_uid, info.st_gid, info.st_mode & 0o022) == (0, 0, 0), f"{path}: {info}")
     check(Path(GUARD).stat().st_mode & 0o777 == 0o711, f"{GUARD} may be read by those who run it")
