@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/color.h"
 #include "command.h"
 #include "reading/reading.h"
 #include "upkeep/own_list.h"
@@ -106,11 +107,13 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	struct report r;
 	struct progress progress;
 	uint64_t total = 0, jobs = 1;
+	const char *color = NULL;
 	char *chosen[] = { NULL, NULL }, **paths = chosen;
 	bool weak = false, own = false, partly, ok;
 	const struct cli_option options[] = {
 		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
 		{ .name = "weak", .flag = &weak },
+		{ .name = "color", .text = &color },
 		REPORT_OPTIONS(o),
 		{ .name = NULL },
 	};
@@ -118,6 +121,8 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
+	if (!color_choose(color))
+		return cli_usage_error(cmd);
 	if (optind < argc)
 		paths = argv + optind;
 	else if (!choose_path(&o.judge, &chosen[0], &own))
@@ -171,12 +176,13 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_check = {
 	.name = "check",
 	.synopsis =
-	    "[--json] [--all] [--quiet] [--weak] [--jobs N] [--config FILE] "
+	    "[--json] [--all] [--quiet] [--weak] [--color WHEN] [--jobs N] "
+	    "[--config FILE] "
 	    "[--filter FILE]... [--blocklist FILE]... [FILE|DIRECTORY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
 		"listed",
 	.details = REPORT_HELP
-	"  --weak           RSA keys that anybody factors, too\n"
+	"  --weak           RSA keys that anybody factors, too\n" COLOR_HELP
 	"  --jobs N         check with N threads (default 1)\n" CLI_JUDGE_HELP
 	"Without a file: what is piped in, else your own ~/.ssh.\n" REPORT_STATUS_HELP,
 	.run = run_check,

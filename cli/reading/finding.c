@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "kv_spki.h"
+#include "base/color.h"
 #include "base/json_text.h"
 
 static struct kv_span
@@ -115,12 +116,21 @@ print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
 	}
 }
 
+static enum color
+color_of(enum kv_verdict verdict)
+{
+	return verdict == KV_VERDICT_LISTED ? COLOR_BAD :
+	    verdict == KV_VERDICT_CLEAN	    ? COLOR_GOOD :
+					      COLOR_WARNING;
+}
+
 void
 finding_print_text(FILE *out, const struct kv_judge *judge,
     const struct finding *f)
 {
 	print_place(out, f->path, f->line);
-	fprintf(out, "%s: ", kv_verdict_name(f->verdict));
+	color_print(out, color_of(f->verdict), kv_verdict_name(f->verdict));
+	fputs(": ", out);
 	cli_print_safe(out, f->type.p, f->type.len);
 	fprintf(out, " %u %s", f->bits,
 	    f->fingerprint[0] != '\0' ? f->fingerprint : "-");

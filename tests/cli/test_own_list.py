@@ -204,6 +204,16 @@ def test_without_any_list_each_says_what_to_type(user):
              f"of a folder below \"Source badkeys\" in {user.settings}\n", f"{user.list}: there is still no list\n")
 
 
+def test_verdicts_have_colours_if_they_are_asked_for(user):
+    add_demo_key(user)
+    user.update(status=0)
+    plain = user.run("check", "--all", status=1).stdout
+    lacks(plain, "\033")
+    done = subprocess.run(user.arguments("check", "--all", "--color=always"), env=user.environment({}), cwd="/",
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    equal(done.stdout, plain.replace(": listed: ", ": \033[1;31mlisted\033[0m: "))
+
+
 def test_what_is_piped_in_is_read(user):
     add_demo_key(user)
     user.update(status=0)
