@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/color.h"
 #include "command.h"
 #include "doctor/doctor.h"
 
@@ -46,9 +47,12 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
 	bool json = false, prometheus = false;
+	const char *color = NULL;
 	const struct cli_option options[] = {
 		{ .name = "json", .flag = &json },
 		{ .name = "prometheus", .flag = &prometheus },
+		{ .name = "all", .flag = &o.all },
+		{ .name = "color", .text = &color },
 		{ .name = "canary", .text = &o.canary },
 		{ .name = "max-age", .read = read_max_age, .arg = &o },
 		{ .name = "sshd", .text = &o.sshd.path, .path = true },
@@ -59,6 +63,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
+	if (!color_choose(color))
+		return cli_usage_error(cmd);
 	if (optind != argc)
 		cli_error("doctor takes no argument %s", argv[optind]);
 	else if (json && prometheus)
@@ -74,11 +80,13 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_doctor = {
 	.name = "doctor",
 	.section = 8,
-	.synopsis = "[--json] [--prometheus] [--canary FILE] "
+	.synopsis = "[--all] [--color WHEN] [--json] [--prometheus] "
+		    "[--canary FILE] "
 		    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
 		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help = "Tell whether all is in place that keeps listed keys out",
 	.details =
+	    "  --all            what is well, too\n" COLOR_HELP
 	    "  --json           one JSON object: status, checks, filters, "
 	    "lists\n"
 	    "  --prometheus     metrics for node_exporter's textfile "

@@ -69,6 +69,16 @@ doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
 	free(f.remedy);
 }
 
+void
+doctor_add_unused(struct doctor *d, const char *found)
+{
+	const size_t n = d->n;
+
+	doctor_add(d, DOCTOR_OK, NULL, "%s", found);
+	if (d->n > n)
+		d->finding[n].unused = true;
+}
+
 enum doctor_status
 doctor_status(const struct doctor *d, const char *check)
 {

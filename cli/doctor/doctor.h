@@ -32,6 +32,7 @@ enum doctor_status {
 struct doctor_finding {
 	const char *check; /* its name in the table of checks */
 	enum doctor_status status;
+	bool unused; /* it says that something is not in use: for JSON alone */
 	char *found;
 	char *remedy; /* what to do; NULL: nothing */
 };
@@ -42,6 +43,7 @@ struct doctor_options {
 	const char *canary;    /* NULL: DOCTOR_CANARY_PATH, if it exists */
 	uint64_t max_age;      /* of a filter, in days; 0: any */
 	uint64_t list_max_age; /* the same of an exact list */
+	bool all;	       /* text shows what is well, too */
 };
 
 /* The module in sshd's PAM service. */
@@ -102,6 +104,9 @@ void doctor_free(struct doctor *d);
 void doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* Adds a finding that all is well, since what the check is about is not used. */
+void doctor_add_unused(struct doctor *d, const char *found);
+
 /*
  * The worst status of one check's findings, or with check NULL, of all. DOCTOR_OK
  * if there are none.
@@ -115,7 +120,7 @@ const char *doctor_status_name(enum doctor_status status);
  */
 json_t *doctor_to_json(const struct doctor *d);
 
-/* doctor/output.c. False, after a message, if standard output failed. */
+/* doctor/text.c, doctor/output.c. False, after a message, if standard output failed. */
 bool doctor_print_text(const struct doctor *d);
 bool doctor_print_json(const struct doctor *d);
 bool doctor_print_prometheus(const struct doctor *d);
@@ -136,6 +141,12 @@ void doctor_read_pam(struct doctor *d);
  */
 bool doctor_next_notes(const struct doctor *d, size_t *next, const char **pathp,
     struct update_notes *notes);
+
+/* What to do about a filter or list that a login cannot open. */
+const char *doctor_remedy_unopened(const char *path);
+#define DOCTOR_DAMAGED \
+	"what was installed there is damaged: keyveto update fetches it " \
+	"again, if it came from there; else make it again"
 
 /* Adds a warning: the check needs keyveto.conf, which cannot be read. */
 void doctor_not_looked_at(struct doctor *d);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,19 @@
 #define NO_FILTER "there is no filter; exact lists decide"
 #define RATE_HIGH 1e-4 /* one clean key in ten thousand */
 #define RATE_TOO_HIGH 1e-2
+
+/* What to do about a filter that a login cannot open. */
+static const char *
+remedy_without_filter(const struct doctor *d, const char *path)
+{
+	/* The default one, of a machine that has got nothing yet. */
+	if (d->judge.n_lists == 0 && access(path, F_OK) == -1 &&
+	    strcmp(path, KV_CONFIG_FILTER_PATH) == 0)
+		return "type keyveto update --source badkeys, which fetches "
+		       "the free list and says which line to add; until then "
+		       "OnError decides";
+	return doctor_remedy_unopened(path);
+}
 
 void
 doctor_filter(struct doctor *d)
@@ -28,13 +42,9 @@ doctor_filter(struct doctor *d)
 
 		if (f->pkbf.fd == -1)
 			doctor_add(d, DOCTOR_BROKEN,
-			    "install it again, owned by root and writable by "
-			    "nobody else; until then OnError decides",
-			    "%s", f->why);
+			    remedy_without_filter(d, f->path), "%s", f->why);
 		else if (!d->has_facts[i])
-			doctor_add(d, DOCTOR_BROKEN,
-			    "install it again (keyveto update, or your own "
-			    "build of it)",
+			doctor_add(d, DOCTOR_BROKEN, DOCTOR_DAMAGED,
 			    "%s: cannot be read to its end", f->path);
 		else if (!filter_facts_are_consistent(&d->facts[i], why,
 			     sizeof(why)))
@@ -62,7 +72,7 @@ doctor_filter(struct doctor *d)
 		    ": with a Blocklist line in keyveto.conf it needs a line "
 		    "of its own");
 	else if (d->judge.n_filters == 0)
-		doctor_add(d, DOCTOR_OK, NULL, NO_FILTER);
+		doctor_add_unused(d, NO_FILTER);
 }
 
 /* Adds a warning if the check has no finding: no filter could be read. */
@@ -73,7 +83,7 @@ warn_without_filter(struct doctor *d)
 		if (d->finding[i].check == d->check)
 			return;
 	if (d->judge.n_filters == 0 && d->judge.n_lists > 0)
-		doctor_add(d, DOCTOR_OK, NULL, NO_FILTER);
+		doctor_add_unused(d, NO_FILTER);
 	else
 		doctor_add(d, DOCTOR_WARNING, NULL,
 		    "not looked at, since no filter can be read");
@@ -200,7 +210,7 @@ doctor_canaries(struct doctor *d)
 	if (path == NULL) {
 		path = DOCTOR_CANARY_PATH;
 		if (lstat(path, &st) == -1 && errno == ENOENT) {
-			doctor_add(d, DOCTOR_OK, NULL, "there is no %s", path);
+			doctor_add_unused(d, "there is no " DOCTOR_CANARY_PATH);
 			return;
 		}
 	}

@@ -2,6 +2,7 @@
 /* The exact lists: whether they can be read, are in order, and are fresh. */
 #include "doctor/doctor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -34,6 +35,17 @@ doctor_read_lists(struct doctor *d)
 			    known->why);
 	}
 	return true;
+}
+
+const char *
+doctor_remedy_unopened(const char *path)
+{
+	if (access(path, F_OK) == -1 && errno == ENOENT)
+		return "what was installed there is gone: keyveto update "
+		       "fetches it, if it came from there; until then OnError "
+		       "decides";
+	return "make what was installed there root's, and writable by nobody "
+	       "else; until then OnError decides";
 }
 
 /* Warns of names that are there and that no login uses. */
@@ -84,14 +96,10 @@ doctor_list(struct doctor *d)
 
 		if (l->blocklist.fd == -1)
 			doctor_add(d, DOCTOR_BROKEN,
-			    "install it again, owned by root and writable by "
-			    "nobody else; until then OnError decides",
-			    "%s", l->why);
+			    doctor_remedy_unopened(l->path), "%s", l->why);
 		else if (!d->list[i].has_facts)
-			doctor_add(d, DOCTOR_BROKEN,
-			    "install it again (keyveto update, or your own "
-			    "build of it)",
-			    "%s: %s", l->path, d->list[i].why);
+			doctor_add(d, DOCTOR_BROKEN, DOCTOR_DAMAGED, "%s: %s",
+			    l->path, d->list[i].why);
 		else
 			doctor_add(d, DOCTOR_OK, NULL,
 			    "%s: %" PRIu64 " %s in order, and look-ups find "
@@ -103,7 +111,7 @@ doctor_list(struct doctor *d)
 	if (d->judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
 	else if (d->judge.n_lists == 0)
-		doctor_add(d, DOCTOR_OK, NULL, "there is no exact list");
+		doctor_add_unused(d, "there is no exact list");
 	if (d->judge.broken[0] == '\0')
 		check_weak_list(d);
 }
@@ -151,7 +159,7 @@ doctor_list_age(struct doctor *d)
 	if (d->judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
 	else if (d->judge.n_lists == 0)
-		doctor_add(d, DOCTOR_OK, NULL, "there is no exact list");
+		doctor_add_unused(d, "there is no exact list");
 	else if (looked_at == 0)
 		doctor_add(d, DOCTOR_WARNING, NULL,
 		    "not looked at, since no list can be read");

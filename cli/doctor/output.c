@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Prints the findings of keyveto doctor: as text, JSON, or metrics. */
+/* Prints the findings of keyveto doctor: as JSON, or metrics. */
 #include "doctor/doctor.h"
 
 #include <inttypes.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/json_text.h"
-
-#define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
 
 /* Whether filter i has figures, and is the first with its path. */
 static bool
@@ -30,24 +28,6 @@ shows_list(const struct doctor *d, size_t i)
 		if (strcmp(d->judge.list[j].path, d->judge.list[i].path) == 0)
 			return false;
 	return d->list[i].has_facts;
-}
-
-bool
-doctor_print_text(const struct doctor *d)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		const struct doctor_finding *f = &d->finding[i];
-
-		printf("%-8s %-12s ", doctor_status_name(f->status), f->check);
-		cli_print_safe(stdout, f->found, strlen(f->found));
-		putchar('\n');
-		if (f->remedy == NULL)
-			continue;
-		printf("%*s-> ", COLUMN, "");
-		cli_print_safe(stdout, f->remedy, strlen(f->remedy));
-		putchar('\n');
-	}
-	return cli_stdout_ok();
 }
 
 static json_t *

@@ -173,7 +173,7 @@ doctor_pam_control(struct doctor *d)
 	if (d->module.auth != NULL)
 		check_control(d, d->module.auth, auth_refusals);
 	else if (l == NULL)
-		doctor_add(d, DOCTOR_OK, NULL, "there is no line to look at");
+		doctor_add_unused(d, "there is no line to look at");
 }
 
 /* Whether the module sets nothing in the PAM environment. */
@@ -277,11 +277,11 @@ doctor_pam_order(struct doctor *d)
 		check_order(d, m->session);
 	if (m->auth != NULL)
 		check_order(d, m->auth);
-	if (doctor_status(d, d->check) == DOCTOR_OK)
-		doctor_add(d, DOCTOR_OK, NULL, "%s",
-		    m->session != NULL || m->auth != NULL ?
-			"no line before the module's gets in its way" :
-			"there is no line to look at");
+	if (m->session == NULL && m->auth == NULL)
+		doctor_add_unused(d, "there is no line to look at");
+	else if (doctor_status(d, d->check) == DOCTOR_OK)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "no line before the module's gets in its way");
 }
 
 /* Loads the module as libpam does. root_ask calls this in a child. */
@@ -317,15 +317,16 @@ doctor_pam_module(struct doctor *d)
 			    l->module);
 			if (kv_trusted_check(path, 0, why) != KV_OK)
 				doctor_add(d, DOCTOR_BROKEN,
-				    "install it again, owned by root: where it "
-				    "is missing, every login is refused",
+				    "put keyveto's module there, owned by "
+				    "root: where it is missing, every login "
+				    "is refused",
 				    "%s", why);
 			else if (!root_ask("", geteuid(), getegid(),
 				     can_be_loaded, path, why, sizeof(why)))
 				doctor_add(d, DOCTOR_BROKEN,
-				    "install it again, with the libraries that "
-				    "it needs: until then every login is "
-				    "refused",
+				    "install the libraries that it needs, or "
+				    "keyveto's module for this system: until "
+				    "then every login is refused",
 				    "%s: cannot be loaded: %s", path, why);
 			else
 				doctor_add(d, DOCTOR_OK, NULL,
@@ -338,5 +339,5 @@ doctor_pam_module(struct doctor *d)
 		seen = l;
 	}
 	if (seen == NULL)
-		doctor_add(d, DOCTOR_OK, NULL, "the module is not in use");
+		doctor_add_unused(d, "the module is not in use");
 }

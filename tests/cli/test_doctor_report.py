@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: ISC
 """keyveto doctor: its text, JSON and metrics. doctor changes nothing."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import socket
+import subprocess
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
-from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, expect_all_well
-from program import contains, copy_programs, equal, keyveto, lacks
+from doctor_machine import (CHECKS, CONFIG, DAY, DROP_IN, FILTER, GUARDED, RANK, SSHD_CONFIG, STACK, STOCK_STACK,
+                            doctor, expect_all_well)
+from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -26,17 +31,79 @@ def test_a_machine_set_up_by_the_readme_is_well():
 
 def test_the_screen_has_a_line_for_each_check(machine):
     """A line with an arrow says what to do."""
-    done = keyveto("doctor", status=0)
-    equal([line.split()[:2] for line in done.stdout.splitlines() if line[0] != " "],
-          [["ok", name] for name in CHECKS if name != "policy" for _ in range(1)][:1]
-          + [["ok", "policy"]] * 2 + [["ok", name] for name in CHECKS[2:]]
-          # The reader's, and the guard's.
-          + [["ok", "walls"]])
+    done = keyveto("doctor", "--all", status=0)
+    first, *rest = done.stdout.splitlines()
+    equal(first, "guarded; 1 filter, 0 days old; all is well")
+    # No list and no canaries are in use.
+    used = [name for name in CHECKS if name not in ("list", "list-age", "canaries")]
+    equal([line.split()[:2] for line in rest if line[0] != " "],
+          # The second walls are the guard's.
+          [["ok", name] for name in used for _ in range(2 if name in ("policy", "walls") else 1)])
     lacks(done.stdout, "->")
+    equal(keyveto("doctor", status=0).stdout, f"{first}\n")
     machine.config("OnHit warn")
     done = keyveto("doctor", status=1)
-    contains(done.stdout, "warning  policy       OnHit warn: ", "\n                      -> ")
+    contains(done.stdout, "guarded, and only logged; 1 filter, 0 days old; 1 warning\n"
+             "warning  policy       OnHit warn: ", "\n                      -> ")
     equal(done.stderr, "")
+
+
+def test_the_first_line_says_what_matters(machine, scratch):
+    listed = scratch / "listed.dat"
+    keyveto("list", "create", listed, machine.listed.path, status=0)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 3 * DAY - 60))
+    Path(f"{listed}.sources").write_text(f"# date {stamp[:10]}\n# time {stamp}\n", encoding="ascii")
+    words = ("--blocklist", listed)
+    equal(first_line(*words), "guarded; 1 list, 3 days old; all is well")
+    machine.pam(STOCK_STACK)
+    machine.sshd_config(*GUARDED, "Match User games", " AuthorizedKeysFile .ssh/mine")
+    contains(first_line(), "guarded in part; 1 filter, 0 days old; 1 ")
+    machine.sshd_config()
+    contains(first_line(), "not guarded; 1 filter, 0 days old; ")
+
+
+def first_line(*words):
+    return keyveto("doctor", *words).stdout.split("\n")[0]
+
+
+def test_without_any_list_doctor_says_what_to_type(machine):
+    assert machine
+    FILTER.unlink()
+    contains(keyveto("doctor", status=2).stdout, "-> type keyveto update --source badkeys, which fetches the free list")
+
+
+def test_states_have_colours_on_a_terminal_only(machine):
+    assert machine
+    plain = keyveto("doctor", "--all", status=0).stdout
+    lacks(plain, "\033")
+    coloured = keyveto("doctor", "--all", "--color=always", status=0).stdout
+    equal(re.sub("\033\\[[0-9;]*m", "", coloured), plain)
+    contains(coloured, "\033[32mok      \033[0m config")
+    for more, expected in (({}, coloured), ({"NO_COLOR": "1"}, plain), ({"NO_COLOR": ""}, coloured),
+                           ({"TERM": "dumb"}, plain)):
+        equal(on_a_terminal({"TERM": "xterm", **more}, "doctor", "--all"), expected)
+    equal(on_a_terminal({"TERM": "xterm"}, "doctor", "--all", "--color", "never"), plain)
+    equal(on_a_terminal({"TERM": "xterm"}, "doctor", "--json", "--prometheus")[:1], "")
+    contains(keyveto("doctor", "--color", "blue", status=2).stderr, "--color takes always, never or auto, not blue")
+
+
+def on_a_terminal(environment, *words):
+    """What the program prints on a terminal."""
+    leader, follower = pty.openpty()
+    settings = termios.tcgetattr(follower)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(follower, termios.TCSANOW, settings)
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with subprocess.Popen([KEYVETO, *words], stdin=subprocess.DEVNULL, stdout=follower, stderr=subprocess.DEVNULL,
+                          env={**kept, **environment}) as run:
+        os.close(follower)
+        printed = b""
+        with contextlib.suppress(OSError):      # EIO at the end
+            while part := os.read(leader, 65536):
+                printed += part
+        run.wait(PATIENCE)
+    os.close(leader)
+    return printed.decode()
 
 
 def test_only_one_form_at_a_time_and_no_arguments(scratch):
@@ -52,7 +119,7 @@ def test_only_one_form_at_a_time_and_no_arguments(scratch):
 def test_nothing_raw_comes_out_of_hostile_names(scratch, machine):
     path = scratch / "odd\x1b[2J\n\"q\\ \xe4.pkbf"
     machine.make_filter(path=path)
-    done = keyveto("doctor", "--filter", path, status=0)
+    done = keyveto("doctor", "--all", "--filter", path, status=0)
     contains(done.stdout, "odd\\x1b[2J\\x0a\"q\\ \\xc3\\xa4.pkbf")
     equal([line for line in done.stdout.splitlines() if "\x1b" in line], [])
     _, report = doctor("--filter", path)
