@@ -461,21 +461,26 @@ note_denied(const struct kv_judge *j, const struct kv_pubkey *key,
 }
 
 /*
- * Applies the DenyKey and AllowKey lines to a verdict, in this order. Sets the
- * fingerprint of a key that is not clean.
+ * Applies the AllowKey and DenyKey lines to a verdict. Sets the fingerprint of a
+ * key that is not clean. With OnHit warn a DenyKey line is only noted for a key
+ * that gets in unnoted: it must not let in what another keyword refuses.
  */
 static void
 apply_lines(const struct kv_judge *j, const struct kv_pubkey *key,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
     struct kv_decision *d)
 {
-	if (note_denied(j, key, digest, now, d))
-		decide(j, d, KV_VERDICT_LISTED);
-	else if (d->verdict == KV_VERDICT_CLEAN)
-		return;
-	else
+	bool asks = true;
+
+	if (d->verdict != KV_VERDICT_CLEAN)
 		decide(j, d, apply_allowed(j, digest, now, d));
-	kv_fingerprint_format(digest, d->fingerprint);
+	if (j->config.on_hit != KV_ACTION_DENY)
+		asks = d->verdict != KV_VERDICT_LISTED &&
+		    d->action != KV_ACTION_DENY;
+	if (asks && note_denied(j, key, digest, now, d))
+		decide(j, d, KV_VERDICT_LISTED);
+	if (d->verdict != KV_VERDICT_CLEAN)
+		kv_fingerprint_format(digest, d->fingerprint);
 }
 
 static void
@@ -612,7 +617,8 @@ verdict_weight(enum kv_verdict verdict)
 
 /*
  * How much a decision weighs against the key. With "OnHit warn" a listed part
- * outweighs an error, as a listed key does. Otherwise refusals come first: a
+ * outweighs an error, as a listed key does, but for one that only a DenyKey line
+ * lists: no such line lets anybody in. Otherwise refusals come first: a
  * probable hit that OnProbable lets in must not hide that another part is
  * refused.
  */
@@ -620,10 +626,11 @@ static int
 weight(const struct kv_judge *j, const struct kv_decision *d)
 {
 	bool listed = d->verdict == KV_VERDICT_LISTED;
+	bool warned = listed && j->config.on_hit != KV_ACTION_DENY &&
+	    d->list != &kv_denied;
 	int w = 4 * verdict_weight(d->verdict);
 
-	if (d->action == KV_ACTION_DENY ||
-	    (listed && j->config.on_hit != KV_ACTION_DENY))
+	if (d->action == KV_ACTION_DENY || warned)
 		w += 32;
 	if (listed)
 		w += 2 * (d->action == KV_ACTION_DENY) + (d->list != NULL);

@@ -252,7 +252,6 @@ kv_config_find_allowed(const struct kv_config *c,
 	return &c->allowed.v[any_size_up_to(c->allowed.n - 1)];
 }
 
-/* Its key is in a list that can always be read. */
 const struct kv_key_line *
 kv_config_find_denied(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t today)
@@ -262,7 +261,7 @@ kv_config_find_denied(const struct kv_config *c,
 	current->sought = true;
 	if (c->denied.n == 0 || nondet_bool())
 		return NULL;
-	current->denied = current->list_hit = true;
+	current->denied = true;
 	return &c->denied.v[any_size_up_to(c->denied.n - 1)];
 }
 
@@ -395,7 +394,7 @@ is_whole(void)
 
 /*
  * The law, for one part of the offered key. It may be let in only if
- *  - a DenyKey line names it: by OnHit;
+ *  - a DenyKey line names it: by OnHit, and if it may be let in without it;
  *  - else, a list has it: by OnHit, or an AllowKey line;
  *  - else, a filter has it: by OnProbable (and, if a list did not answer, which
  *    might have it: by OnHit or OnError), or an AllowKey line;
@@ -406,7 +405,9 @@ may_pass(const struct noted *n)
 {
 	const struct kv_config *c = &j.config;
 
-	if (n->allowed && !n->denied)
+	if (n->denied && c->on_hit == KV_ACTION_DENY)
+		return false;
+	if (n->allowed)
 		return true;
 	if (n->list_hit)
 		return c->on_hit != KV_ACTION_DENY;
@@ -429,23 +430,20 @@ is_listed(const struct noted *n)
 }
 
 /*
- * "OnHit warn" lets in what a list or filter has, or a DenyKey line names, even
- * if the rest of the offered key is in error: weight() says so, and
- * keyveto.conf(5).
+ * "OnHit warn" lets in what a list or filter has, even if the rest of the offered
+ * key is in error: weight() says so, and keyveto.conf(5).
  */
 static bool
 is_warned(const struct noted *n, const struct kv_pubkey *k)
 {
-	return k->type != KV_KEY_NONE && (!n->allowed || n->denied) &&
-	    is_listed(n) && j.config.on_hit != KV_ACTION_DENY;
+	return k->type != KV_KEY_NONE && !n->allowed && is_listed(n) &&
+	    j.config.on_hit != KV_ACTION_DENY;
 }
 
 static bool
 any_warned(void)
 {
-	return is_warned(&noted[0], &key.key) ||
-	    is_warned(&noted[1], &key.ca) ||
-	    (noted[2].denied && j.config.on_hit != KV_ACTION_DENY);
+	return is_warned(&noted[0], &key.key) || is_warned(&noted[1], &key.ca);
 }
 
 static bool
@@ -491,10 +489,12 @@ law(void)
 	    "only OnUnsupported lets in an unknown type");
 	PROVE(!noted[2].denied || j.config.on_hit != KV_ACTION_DENY,
 	    "and no DenyKey line names it");
-	PROVE(j.config.denied.n == 0 || is_known || noted[2].sought,
+	PROVE(j.config.denied.n == 0 || j.config.on_hit != KV_ACTION_DENY ||
+		is_known || noted[2].sought,
 	    "is an unknown type denied?");
 	for (size_t i = 0; i < 2; i++)
-		PROVE(j.config.denied.n == 0 || noted[i].sought ||
+		PROVE(j.config.denied.n == 0 ||
+			j.config.on_hit != KV_ACTION_DENY || noted[i].sought ||
 			!(i == 0 ? has_key : has_ca),
 		    "is the part denied?");
 	PROVE(!has_key || noted[0].asked, "does the key need a secret?");
@@ -524,7 +524,8 @@ takes_only(void)
 
 		if (k->type == KV_KEY_NONE)
 			continue;
-		hit = hit || noted[i].filter_hit || noted[i].list_hit;
+		hit = hit || noted[i].filter_hit || noted[i].list_hit ||
+		    noted[i].denied;
 		failed = failed || noted[i].filter_failed ||
 		    noted[i].list_failed;
 	}

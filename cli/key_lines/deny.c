@@ -216,7 +216,7 @@ print_done(const struct key_lines *q)
 		return;
 	}
 	printf("%s %s from %s on%s\n", keys,
-	    q->warns ? "logged, and let in by OnHit warn," : "refused",
+	    q->warns ? "only logged, by OnHit warn," : "refused",
 	    counts_now(q) ? "the next login" : q->date,
 	    counts_now(q) ? "" : " (UTC)");
 	printf("to take this back: keyveto deny --remove %s",

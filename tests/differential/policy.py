@@ -100,8 +100,8 @@ class Policy:
         on_probable = self._first("OnProbable", on_hit)
         lists_read = all(map(self._is_readable, self.lists_named))
         filters_read = all(map(self._is_readable, self.filters))
-        if self._is_denied(name) and (on_hit == "deny" or not self.has_mistake):
-            return True, {DENY} if on_hit == "deny" else {ENTER}
+        if self._is_denied(name) and on_hit == "deny":
+            return True, {DENY}
         if self.missing or self.has_mistake:
             return False, self._error
         if self._is_allowed(name):

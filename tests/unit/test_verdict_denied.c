@@ -323,6 +323,67 @@ a_key_of_an_unknown_type_is_refused(void **state)
 	assert_string_equal(d.fingerprint, fingerprint_of(&unknown));
 }
 
+/* One of the configurations that the bits of n make, without a DenyKey line. */
+static const char *
+configuration(unsigned int n)
+{
+	const char *listing = n & 1 ? "listing" : "empty";
+
+	return format("%s%s%s%s%s%s%s%s", n & 2 ? "OnHit warn\n" : "",
+	    n & 4 ? "OnProbable warn\n" : "OnProbable deny\n",
+	    n & 8 ? "OnError allow\n" : "",
+	    n & 16 ? "OnUnsupported deny\n" : "",
+	    n & 32 ? "Filter /nonexistent\n" :
+		     format("Filter %s/%s\n", tmp_dir(), listing),
+	    n & 64 ? format("Blocklist %s/list\n", tmp_dir()) : "",
+	    n & 128 ? format("AllowKey %s\n", fingerprint_of(&key)) : "",
+	    n & 256 ? "NoSuchKeyword\n" : "");
+}
+
+/* A DenyKey line lets in nobody; with OnHit warn it also refuses nobody. */
+static void
+a_line_only_takes_away(void **state)
+{
+	const char *cert_name = "ssh-ed25519-cert-v01@openssh.com";
+	const char *keys = tmp_text("keys", testkey_line(&key));
+	const char *cas = tmp_text("cas", testkey_line(&ca));
+	const struct testkey *named[] = { &key, &ca };
+	enum kv_action without;
+	const char *text;
+	struct blob cert;
+
+	(void)state;
+	testcert_new(&cert, &key, &ca);
+	output_of(ORACLE "create %s/listing --hashes 12 --length 18 %s",
+	    tmp_dir(), keys);
+	output_of("python3 -B tests/oracle/blocklist.py create %s/list --id 3 "
+		  "%s",
+	    tmp_dir(), cas);
+	for (unsigned int n = 0; n < 512 * 2 * 3; n++) {
+		const struct testkey *line = named[n / 512 % 2];
+		const char *type = n / 1024 == 0 ? "ssh-ed25519" :
+		    n / 1024 == 1		 ? cert_name :
+						   "ssh-of-tomorrow";
+		const struct blob *blob = n / 1024 == 1 ? &cert : &key.blob;
+
+		text = configuration(n % 512);
+		configure(text);
+		judge_as(type, blob);
+		without = d.action;
+		configure(format("%sDenyKey %s\n", text, fingerprint_of(line)));
+		judge_as(type, blob);
+		if (without == KV_ACTION_DENY && d.action != KV_ACTION_DENY)
+			fail_msg("%s lets %s in: %s",
+			    kv_verdict_name(d.verdict), type, text);
+		if (n & 2 &&
+		    (d.action == KV_ACTION_DENY) != (without == KV_ACTION_DENY))
+			fail_msg("OnHit warn refuses %s: %s", type, text);
+		if (!(n & 2) && (n / 1024 == 1 || line == &key) &&
+		    d.action != KV_ACTION_DENY)
+			fail_msg("%s is let in: %s", type, text);
+	}
+}
+
 int
 main(void)
 {
@@ -335,6 +396,7 @@ main(void)
 		TEST(both_keys_of_a_certificate_are_judged),
 		TEST(another_exponent_is_no_way_around_it),
 		TEST(another_name_is_no_way_around_it),
+		TEST(a_line_only_takes_away),
 		TEST(a_key_of_an_unknown_type_is_refused),
 	};
 
