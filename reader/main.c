@@ -260,15 +260,21 @@ read_keys(struct orders *o, const struct setup *setup)
 	return 0;
 }
 
+/* What the front asks of a key. */
+struct question {
+	const struct kv_judge *judge;
+	uint64_t now; /* seconds since 1970, when the key is used */
+};
+
 static void
 answer_key(const struct input_key *key, void *arg)
 {
-	const struct kv_judge *judge = arg;
+	const struct question *q = arg;
 	struct kv_decision d;
 	struct finding f;
 
-	input_judge(judge, key, time(NULL), &d);
-	finding_describe(&f, judge, key, &d, false);
+	input_judge(q->judge, key, (int64_t)q->now, &d);
+	finding_describe(&f, q->judge, key, &d, false);
 	finding_send(&out, READING_FOUND, &f);
 	record_flush(&out);
 }
@@ -277,7 +283,8 @@ answer_key(const struct input_key *key, void *arg)
 static int
 judge_keys(struct orders *o, struct kv_judge *judge)
 {
-	const struct input_sink sink = { .key = answer_key, .arg = judge };
+	struct question q = { .judge = judge };
+	const struct input_sink sink = { .key = answer_key, .arg = &q };
 	struct kv_bytes b;
 	uint8_t tag;
 
@@ -292,7 +299,9 @@ judge_keys(struct orders *o, struct kv_judge *judge)
 			record_flush(&out);
 			return 0;
 		}
-		if (tag != READING_JUDGE_KEY || !reading_receive_key(b, &sink))
+		if (tag != READING_JUDGE_KEY ||
+		    !record_get_limited(&b, INT64_MAX, &q.now) ||
+		    !reading_receive_key(b, &sink))
 			break;
 	}
 	return CLI_UNCHECKED;

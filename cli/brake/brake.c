@@ -23,6 +23,7 @@
 
 /* For each account. */
 #define SECONDS 30
+#define DAY_SECONDS 86400
 #define LINKS_MAX 40 /* the kernel's limit */
 
 /* The file that is to change. */
@@ -46,6 +47,11 @@ struct brake {
 	bool consulted;		    /* by one of them */
 	bool unjudged_counts;	    /* somebody gets in now */
 	bool failed;		    /* an audit did not come to its end */
+	/*
+	 * The time at which keys are judged, or 0 for now; and the latest at
+	 * which a DenyKey line of a new keyveto.conf begins to count.
+	 */
+	int64_t at, later;
 };
 
 /* --- the file ------------------------------------------------------------- */
@@ -303,7 +309,7 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	r->judge = &j->judge;
 	r->decide = judging_key;
 	r->by_action = r->quiet = true;
-	r->now = time(NULL);
+	r->now = b->at != 0 ? b->at : time(NULL);
 	ok = read_accounts(b, has_sshd) &&
 	    audit_refused_find(&h, has_sshd ? &sshd : NULL, &b->accounts, "",
 		SECONDS, r) &&
@@ -311,6 +317,14 @@ audit(struct brake *b, struct report *r, struct judging *j,
 		cli_failed(b->change->path, "cannot be judged"));
 	audit_refused_free(&h);
 	return end_judging(b, j) && ok;
+}
+
+/* Notes the day on which a DenyKey line begins to count. */
+static void
+note_later(struct brake *b, int64_t day)
+{
+	if (day > b->later / DAY_SECONDS && day < INT64_MAX / DAY_SECONDS)
+		b->later = day * DAY_SECONDS;
 }
 
 /* Audits the accounts with what a configuration makes of the change. */
@@ -327,6 +341,8 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 	};
 
 	open_judge(use, &after);
+	for (size_t i = 0; i < after.judge.config.denied.n; i++)
+		note_later(b, after.judge.config.denied.v[i].day);
 	openlog("keyveto", LOG_PID, after.judge.config.syslog_facility);
 	b->failed |= !audit(b, &r, &after,
 	    may_refuse(use, &after.judge) ? &b->found : NULL);
@@ -374,6 +390,13 @@ judge_by_all(struct brake *b)
 
 	for (size_t i = 0; i < c->n; i++)
 		judge_by(b, c->path[i], false);
+	/* What is refused some day is asked about today, too. */
+	if (b->change->kind == CHANGE_CONFIG && b->later > time(NULL)) {
+		b->at = b->later;
+		for (size_t i = 0; i < c->n; i++)
+			judge_by(b, c->path[i], false);
+		b->at = 0;
+	}
 	/* One that is not known may consult it. */
 	if (!b->consulted && (c->incomplete || is_in_state_folder(b)))
 		judge_by(b, c->path[0], b->change->kind != CHANGE_CONFIG);

@@ -250,7 +250,7 @@ start_reader(struct judging_reader *r)
 }
 
 static void
-send_key(struct talk *t, const struct input_key *key)
+send_key(struct talk *t, const struct input_key *key, int64_t now)
 {
 	/* Where it is, and who wrote what beside it, is not asked. */
 	const struct input_key bare = {
@@ -264,6 +264,7 @@ send_key(struct talk *t, const struct input_key *key)
 	};
 
 	talk_begin(t, READING_JUDGE_KEY, KV_SPKI_MAX_BYTES, -1);
+	record_add_number(&t->packet, (uint64_t)now);
 	reading_add_key(&t->packet, &bare);
 	record_end(&t->packet);
 }
@@ -302,7 +303,7 @@ judging_key(const struct kv_judge *judge, const struct input_key *key,
 	r->answered = false;
 	if (!r->started)
 		start_reader(r);
-	send_key(&r->talk, key);
+	send_key(&r->talk, key, now);
 	if (!talk_wait_until(&r->talk, &r->answered,
 		io_deadline(KEY_SECONDS))) {
 		*d = (struct kv_decision){ .action = judge->config.on_error };

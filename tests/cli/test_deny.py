@@ -198,7 +198,11 @@ def test_a_key_of_root_is_refused_only_with_yes(scratch):
                  f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
         other = keys.generate(here.scratch).key
         equal(keyveto("deny", other.fingerprint, status=0).stderr, "")
-        keyveto("deny", "--since", TOMORROW, mine, status=0)
+        contains(here.is_held("deny", "--since", TOMORROW, mine), f"root's key {mine} is newly listed", "give --yes")
+        keyveto("deny", "--since", TOMORROW, other.fingerprint, status=0)
+        keyveto("deny", "--since", TOMORROW, mine, "--yes", status=0)
+        # What was agreed to is not asked again.
+        keyveto("deny", "--since", TOMORROW, keys.generate(here.scratch).key.fingerprint, status=0)
         contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
         keyveto("deny", "--remove", mine, status=0)
         contains(keyveto("deny", "--remove", mine, "--yes", status=2).stderr, "neither --since nor --yes")

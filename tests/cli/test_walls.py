@@ -325,7 +325,7 @@ def test_without_the_wall_the_exploit_has_each_power(exploit):
 # What a program in the reader's place says: lines of Python, after these.
 HOSTILE = PRELUDE + """
 orders = socket.socket(fileno=0)
-def hello(version=2, walls=15): record(1, number(version), number(walls))
+def hello(version=3, walls=15): record(1, number(version), number(walls))
 def found(path=b"p", line=1, verdict=1, action=0, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"",
           digest=32 * b"d", comment=b"", owner=b"", dn=b"", filters=0, lists=0, denied=0, built_in=0, source=b"",
           reason=b"", more=b"", tag=2):
