@@ -36,6 +36,7 @@ struct found {
 	bool is_krl, bad_krl;
 	uint64_t left_out;    /* enum working_krl */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
+	uint64_t key_line;    /* the first with a key; 0: none */
 	uint64_t others;      /* lines without any that say something */
 	uint64_t first_other; /* the number of the first of these */
 };
@@ -87,6 +88,30 @@ find_in_line(struct kv_span text, bool *anyp)
 	return true;
 }
 
+/*
+ * Whether a line has a key: its owner writes the rest of the line, so no
+ * fingerprint there counts. A blob begins with four bytes of a length below 64.
+ */
+static bool
+has_key(struct kv_span text)
+{
+	static const char blob[] = "AAAA", armor[] = "---";
+	const uint8_t *end = text.p + text.len, *p = text.p;
+
+	if (text.len >= 3 && memcmp(text.p, armor, 3) == 0)
+		return true;
+	while ((p = memmem(p, (size_t)(end - p), blob, 4)) != NULL) {
+		const size_t before = (size_t)(p - text.p);
+
+		if (before == 0 ||
+		    (!memchr(BASE64, p[-1], sizeof(BASE64) - 1) &&
+			(before < 7 || memcmp(p - 7, PREFIX, 7) != 0)))
+			return true;
+		p++;
+	}
+	return false;
+}
+
 static void
 read_line(struct kv_span text, uint64_t number, struct found *f)
 {
@@ -98,6 +123,11 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 	}
 	if (text.len == 0 || text.p[0] == '#')
 		return;
+	if (has_key(text)) {
+		if (f->key_line == 0)
+			f->key_line = number;
+		return;
+	}
 	if (!find_in_line(text, &any) && f->bad_line == 0)
 		f->bad_line = number;
 	if (!any && f->others++ == 0)
@@ -243,6 +273,7 @@ task_fingerprints(struct task_work *t)
 	record_add_number(o, f.is_krl);
 	record_add_number(o, f.bad_krl);
 	record_add_number(o, f.left_out);
+	record_add_number(o, f.key_line);
 	record_add_number(o, f.bad_line);
 	record_add_number(o, f.others);
 	record_add_number(o, f.first_other);

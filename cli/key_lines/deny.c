@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto deny: adds, changes or removes DenyKey lines of keyveto.conf. */
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -45,25 +47,44 @@ keep_pipe(int pipe, int file)
 	return false;
 }
 
+/* What comes out of a pipe, as a file; it closes the pipe. -1 after a message. */
+static int
+open_pipe(const char *shown, int pipe)
+{
+	int fd = memory_file("input");
+
+	/* Whoever writes into it may not have begun. */
+	if (fd == -1 ||
+	    fcntl(pipe, F_SETFL, fcntl(pipe, F_GETFL) & ~O_NONBLOCK) == -1 ||
+	    !keep_pipe(pipe, fd)) {
+		cli_failed(shown, "cannot be read; give a file");
+		io_close(fd);
+		fd = -1;
+	}
+	close(pipe);
+	return fd;
+}
+
 /* Opens the file, or what stands for standard input. -1 after a message. */
 static int
 open_file(const char *path)
 {
-	int fd;
+	struct stat st;
+	int fd = strcmp(path, "-") == 0 ?
+	    fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) :
+	    open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (strcmp(path, "-") != 0) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd == -1)
-			cli_failed(path, "cannot be opened");
-		return fd;
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		cli_failed(path, "cannot be opened");
+		io_close(fd);
+		return -1;
 	}
-	if (lseek(STDIN_FILENO, 0, SEEK_CUR) != -1)
-		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	fd = memory_file("input");
-	if (fd != -1 && keep_pipe(STDIN_FILENO, fd))
+	if (S_ISFIFO(st.st_mode))
+		return open_pipe(path, fd);
+	if (S_ISREG(st.st_mode))
 		return fd;
-	cli_failed("-", "cannot be read; give a file");
-	io_close(fd);
+	cli_error("%s: neither a file nor a pipe", path);
+	close(fd);
 	return -1;
 }
 
@@ -88,8 +109,8 @@ note_left_out(const char *shown, uint64_t left_out)
 }
 
 /*
- * Adds what a file has: fingerprints, or else keys. A text in which only some
- * lines have one is a log or a table. False after a message.
+ * Adds what a file has: fingerprints, or else keys, but not both. A text in which
+ * only some lines have a fingerprint is a log or a table. False after a message.
  */
 static bool
 add_fd(struct key_lines *q, const char *shown, int fd)
@@ -104,6 +125,11 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 			cli_error(
 			    "%s: revokes no key and no SHA256 fingerprint",
 			    shown));
+	if (f.n > 0 && f.key_line > 0)
+		return cli_error("%s:%" PRIu64 ": a key, and other lines have "
+				 "fingerprints: put them into files of their "
+				 "own",
+		    shown, f.key_line);
 	if (f.n > 0) {
 		if (f.others > 0)
 			cli_error("note: %s:%" PRIu64
@@ -225,20 +251,25 @@ print_done(const struct key_lines *q)
 	puts("\nsessions that are open stay open");
 }
 
-/* Reads the arguments after the options. False after a message. */
+/* Whether the arguments after the options go together. False after a message. */
 static bool
-read_arguments(struct key_lines *q, int n, char **word)
+check_arguments(const struct key_lines *q, int n)
 {
-	int used;
-
 	if (n == 0)
 		return cli_error("deny needs a fingerprint, a key, or a file "
 				 "of keys or fingerprints");
 	if (q->remove && (q->date != NULL || q->yes))
 		return cli_error(
 		    "--remove takes keys, and neither --since nor --yes");
-	if (q->date != NULL && !check_date(q->date))
-		return false;
+	return q->date == NULL || check_date(q->date);
+}
+
+/* Reads them. False after a message. */
+static bool
+read_arguments(struct key_lines *q, int n, char **word)
+{
+	int used;
+
 	if (!add_named(q, word, n, &used))
 		return false;
 	if (q->remove && n > used)
@@ -262,9 +293,10 @@ run_deny(const struct cli_command *cmd, int argc, char **argv)
 	if (status != -1)
 		return status;
 	status = CLI_UNCHECKED;
-	if (!read_arguments(&q, argc - optind, argv + optind))
+	if (!check_arguments(&q, argc - optind))
 		status = cli_usage_error(cmd);
-	else if (key_lines_apply(&q)) {
+	else if (read_arguments(&q, argc - optind, argv + optind) &&
+	    key_lines_apply(&q)) {
 		print_done(&q);
 		status = cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}

@@ -2,6 +2,7 @@
 #include "key_lines/key_lines.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -86,6 +87,22 @@ key_lines_add_fingerprint(struct key_lines *q, const char *text)
 	return key_lines_add(q, digest);
 }
 
+/* Whether logins find the RSA key by the same modulus with any exponent. */
+static bool
+is_own_kin(const struct kv_pubkey *key,
+    const uint8_t digest[static KV_SHA256_BYTES])
+{
+	const size_t count = kv_fingerprint_kin_count(key);
+	uint8_t kin[KV_SHA256_BYTES];
+
+	for (size_t i = 0; i < count; i++) {
+		kv_fingerprint_kin(key, i, kin);
+		if (memcmp(kin, digest, sizeof(kin)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void
 add_key(const struct input_key *key, void *arg)
 {
@@ -96,6 +113,12 @@ add_key(const struct input_key *key, void *arg)
 	if (key->part == KV_PART_CA || key->key.type == KV_KEY_NONE)
 		return;
 	kv_fingerprint_digest(&key->key, digest);
+	if (q->denies && !q->remove && key->key.type == KV_KEY_RSA &&
+	    !is_own_kin(&key->key, digest))
+		cli_error("note: %s:%" PRIu64 ": a rare exponent: the same "
+			  "modulus with another one is not refused; keyveto "
+			  "list add covers every exponent",
+		    key->path, key->line);
 	q->failed |= !q->failed && !key_lines_add(q, digest);
 }
 
@@ -313,6 +336,19 @@ is_as_asked(const struct key_lines *q, const struct kv_config *c,
 	return strcmp(line->reason, q->reason) == 0;
 }
 
+/* Whether no DenyKey line wins over the line. False after a message. */
+static bool
+is_not_denied(const struct key_lines *q, const struct kv_config *c,
+    const struct key_line *key)
+{
+	if (q->denies || q->remove ||
+	    kv_config_find_denied(c, key->digest, (int64_t)time(NULL)) == NULL)
+		return true;
+	return cli_error("%s: a DenyKey line names this key, and wins: type "
+			 "keyveto deny --remove %s first",
+	    q->config, key->fingerprint);
+}
+
 /* Whether t, parsed, is as asked for. False after a message. */
 static bool
 check_result(struct key_lines *q, const struct config_text *t)
@@ -326,7 +362,8 @@ check_result(struct key_lines *q, const struct config_text *t)
 		cli_error("%s", why);
 	q->warns = c.on_hit != KV_ACTION_DENY;
 	for (size_t i = 0; ok && i < q->n; i++) {
-		if (!is_as_asked(q, &c, &q->key[i]))
+		ok = is_not_denied(q, &c, &q->key[i]);
+		if (ok && !is_as_asked(q, &c, &q->key[i]))
 			ok = cli_error("%s: keyveto.conf's parser would "
 				       "misread the line of %s",
 			    q->config, q->key[i].fingerprint);

@@ -33,6 +33,7 @@ receive(struct kv_bytes b, void *arg)
 	    record_get_flag(&b, &a->f->is_krl) &&
 	    record_get_flag(&b, &a->bad_krl) &&
 	    record_get_number(&b, &a->f->left_out) &&
+	    record_get_number(&b, &a->f->key_line) &&
 	    record_get_number(&b, &a->bad_line) &&
 	    record_get_number(&b, &a->f->others) &&
 	    record_get_number(&b, &a->f->first_other) && b.left == 0;

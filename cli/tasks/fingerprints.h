@@ -2,7 +2,8 @@
 /*
  * tasks/fingerprints: has keyveto-worker, behind the wall, find the fingerprints
  * of a text (a list of them, a log, what ssh-keygen -l prints), or of the keys that
- * a KRL of OpenSSH revokes.
+ * a KRL of OpenSSH revokes. A line with a key has none: its owner wrote the
+ * comment.
  */
 #ifndef CLI_TASKS_FINGERPRINTS_H
 #define CLI_TASKS_FINGERPRINTS_H
@@ -18,6 +19,7 @@ struct fingerprints {
 	void *arg;
 	/* Set by tasks_fingerprints. */
 	uint64_t n;
+	uint64_t key_line;    /* the number of the first with a key; 0: none */
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
 	bool is_krl;

@@ -340,8 +340,9 @@ explain_built_in(const struct input_key *key, const struct kv_decision *d)
 static void
 explain_denied(const struct kv_decision *d)
 {
-	puts("A DenyKey line of keyveto.conf names it. keyveto deny --remove "
-	     "takes that line out.");
+	puts("A DenyKey line of keyveto.conf names it, or its modulus with "
+	     "another exponent.\nkeyveto deny --remove with the fingerprint in "
+	     "that line takes it out.");
 	if (d->reason[0] != '\0')
 		print_line("reason", d->reason);
 }

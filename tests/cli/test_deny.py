@@ -108,6 +108,42 @@ def test_keys_and_fingerprints_come_in_any_form(scratch):
         keyveto("deny", "--remove", *words, status=0)
 
 
+def test_the_owner_of_a_key_does_not_choose_which_one_is_refused(scratch):
+    """Comments that name another key's fingerprint."""
+    world = World(scratch)
+    owner, victim = keys.generate(scratch), world.clean.fingerprint
+    key, private = owner.key, owner.path.read_text(encoding="ascii")
+    for number, text in enumerate((f"{key} {victim}\n", f"restrict {key} {victim}\n", f"{key} SHA256:none\n",
+                                   f"host {key} {victim}\n", f"# {victim}\n{key}\n", private)):
+        path = scratch / f"comment{number}"
+        path.write_text(text, encoding="ascii")
+        keyveto("deny", path, status=0)
+        equal(world.text.removeprefix(SAMPLE), f"DenyKey {key.fingerprint}\n", text)
+        keyveto("deny", "--remove", path, status=0)
+    path.write_text(f"{victim}\n{key}\n", encoding="ascii")
+    contains(keyveto("deny", path, status=2).stderr, f"{path}:2: a key, and other lines have fingerprints")
+    path.write_text(f"{private}comment: {victim}\n", encoding="ascii")
+    contains(keyveto("deny", path, status=2).stderr, f"{path}:1: a key, and other lines have fingerprints")
+    equal(world.text, SAMPLE)
+
+
+def test_allow_says_that_deny_wins(scratch):
+    world = World(scratch)
+    keyveto("deny", world.clean.fingerprint, status=0)
+    done = keyveto("allow", "--forever", world.clean.fingerprint, "x", status=2)
+    contains(done.stderr, f"keyveto deny --remove {world.clean.fingerprint}")
+    equal(world.text, f"{SAMPLE}DenyKey {world.clean.fingerprint}\n")
+
+
+def test_a_device_is_refused_and_a_slow_pipe_is_waited_for(scratch):
+    world = World(scratch)
+    trap = scratch / "trap"
+    trap.symlink_to("/dev/zero")
+    contains(keyveto("deny", trap, status=2).stderr, f"{trap}: neither a file nor a pipe")
+    subprocess.run(["bash", "-c", f'"$1" deny <(sleep 1; echo {FINGERPRINT})', "bash", KEYVETO], check=True)
+    equal(world.text.removeprefix(SAMPLE), f"DenyKey {FINGERPRINT}\n")
+
+
 def make_krl(scratch, name, *specification, ca=None):
     path, text = scratch / f"{name}.krl", scratch / f"{name}.txt"
     text.write_text("".join(f"{line}\n" for line in specification), encoding="ascii")
@@ -161,7 +197,7 @@ def test_bad_requests_are_refused_and_nothing_is_written(scratch):
                            ((scratch / "half",), "half:2: "), ((scratch / "long",), "long:1: "),
                            ((scratch / "empty",), "no SSH key and no fingerprint"),
                            ((scratch / "none",), "No such file"), ((scratch / "text",), "text:1: "),
-                           ((scratch / "md5",), "md5:1: "), ((scratch,), "irectory")):
+                           ((scratch / "md5",), "md5:1: "), ((scratch,), "neither a file nor a pipe")):
         contains(keyveto("deny", *words, status=2).stderr, message)
     equal((CONFIG.stat().st_ino, world.text), (before.st_ino, SAMPLE))
     world.nothing_left()
