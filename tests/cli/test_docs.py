@@ -163,9 +163,11 @@ def test_keyveto_json_5_names_the_keys_of_all_objects(scratch):
                          read(ROOT / "cli/sshd/status.c"))
     marked = " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, "sshd status"), re.MULTILINE))
     same_names("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
-    info = keyveto("filter", "info", "--json", demo / "demo.pkbf", status=0).stdout
-    marked = " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, "filter info"), re.MULTILINE))
-    same_names("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
+    one, two = (write_list(scratch / str(id), [(bytes(15), id)], "") for id in (1, 2))
+    for command, *files in (("filter info", demo / "demo.pkbf"), ("list info", one), ("list diff", one, two)):
+        printed = keyveto(*command.split(), "--json", *files, status=0).stdout
+        marked = " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, command), re.MULTILINE))
+        same_names(f"{command} --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', printed))
     described = set()
     for title in re.findall(r"^\.Ss (.*)$", read(JSON_PAGE), re.MULTILINE):
         described |= set(re.split(", | and ", title))
