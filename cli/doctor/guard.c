@@ -44,7 +44,7 @@ doctor_guard_path(struct doctor *d)
 		check_path(d, d->settings->principals_command,
 		    d->principals_guard);
 	if (d->keys_guard == NULL && d->principals_guard == NULL)
-		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
+		doctor_add_unused(d, "the guard is not in use");
 }
 
 /* What an account must be able to do with a file. */
@@ -142,5 +142,5 @@ doctor_guard_user(struct doctor *d)
 		    s->principals_user, s->principals_command,
 		    d->principals_guard);
 	if (d->keys_guard == NULL && d->principals_guard == NULL)
-		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
+		doctor_add_unused(d, "the guard is not in use");
 }

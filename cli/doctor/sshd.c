@@ -305,7 +305,7 @@ doctor_match(struct doctor *d)
 	struct sshd_overview o;
 
 	if (d->keys_guard == NULL) {
-		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
+		doctor_add_unused(d, "the guard is not in use");
 		return;
 	}
 	sshd_overview(sshd, &o);
