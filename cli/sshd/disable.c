@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto sshd disable: removes keyveto's lines. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "sshd/result.h"
 #include "sshd/state.h"
 #include "sshd_config/arguments.h"
+#include "sshd_config/block.h"
 
 /* Whether the program that would be asked is missing. */
 static bool
@@ -159,6 +161,39 @@ print_files(const struct sshd_files *fs)
 			printf("%s%s\n", fs->root, fs->v[i]->path);
 }
 
+/* Whether one of the lines of text is this one, of n bytes. */
+static bool
+has_line(const char *text, const char *line, size_t n)
+{
+	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (len == n && memcmp(text, line, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Prints the lines between keyveto's marks that are not in the file any more. */
+static void
+print_taken_out(const struct sshd_file *f)
+{
+	char why[256], *lines;
+	size_t len, n, blocks;
+
+	lines = sshd_block_lines(f->found, f->found_len, &len, &blocks, why,
+	    sizeof(why));
+	for (const char *line = lines; lines != NULL && *line != '\0';
+	     line += n + (line[n] == '\n')) {
+		n = strcspn(line, "\n");
+		if (f->there && has_line(f->now, line, n))
+			continue;
+		fputs("  ", stdout);
+		cli_print_safe(stdout, line, n);
+		putchar('\n');
+	}
+	free(lines);
+}
+
 /*
  * Prints what was done to each file. guard: an sshd that was not reloaded may
  * still run the guard.
@@ -180,6 +215,7 @@ print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 			    f->path);
 		else
 			printf("%s%s: removed\n", root, f->path);
+		print_taken_out(f);
 	}
 	if (!any)
 		puts("no keyveto lines found");
@@ -190,6 +226,9 @@ print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		     "reads keyveto.conf without these lines: run systemctl "
 		     "reload ssh now");
+	if (any)
+		puts("what keyveto sshd enable wrote guards sshd no more: "
+		     "listed keys get in, unless other lines refuse them");
 }
 
 static int

@@ -92,9 +92,21 @@ def test_disable_works_if_files_or_blocks_were_removed_by_hand(scratch):
 def test_disable_says_what_it_did_to_each_file(scratch):
     image = Image(scratch)
     image.run("enable", "--warn", status=0)
-    equal(sorted(image.run("disable", status=0).stdout.splitlines()), sorted((
-        f"{image.root}{DROP_IN}: removed", f"{image.root}/etc/pam.d/sshd: keyveto's lines taken out",
-        f"{image.root}/etc/keyveto/keyveto.conf: keyveto's lines taken out")))
+    files = (DROP_IN, "/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf")
+    mine = "AllowKey SHA256:" + "A" * 43 + " mine\n"
+    image.write(files[2], image.read(files[2]).replace("# END keyveto", f"{mine}# END keyveto"))
+    # What stands between the marks, but for the line that stays.
+    blocks = {path: re.search("(?ms)^# BEGIN keyveto[^\n]*\n(.*?)^# END keyveto", image.read(path))[1]
+              for path in files}
+    said = image.run("disable", status=0).stdout
+    equal(said.splitlines()[-1], "what keyveto sshd enable wrote guards sshd no more: listed keys get in, unless other "
+          "lines refuse them")
+    for path, text in blocks.items():
+        taken = "".join(f"  {line}\n" for line in text.replace(mine, "").splitlines())
+        contains(said, f"{image.root}{path}: " + ("removed" if path == DROP_IN else "keyveto's lines taken out") +
+                 f"\n{taken}")
+    lacks(said, "AllowKey")
+    contains(said, "  AuthorizedKeysCommand ", "  session requisite pam_keyveto.so\n", "  OnHit warn\n")
 
 
 def test_without_the_kept_state_disable_works_by_the_marks(scratch):
