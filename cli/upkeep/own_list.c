@@ -38,21 +38,19 @@ own_home(void)
 	return user != NULL && user->pw_dir[0] == '/' ? user->pw_dir : NULL;
 }
 
-bool
-own_list_path(char path[static PATH_MAX])
+/* Sets path to where the list lies, which need not exist. */
+static bool
+find_path(char path[static PATH_MAX])
 {
 	const char *cache = get_absolute("XDG_CACHE_HOME");
 	const char *folder = cache != NULL ? cache : own_home();
 	int len;
 
 	if (folder == NULL)
-		return cli_error("there is no folder for a list of your own: "
-				 "set HOME or XDG_CACHE_HOME to an absolute "
-				 "path, or name the list with --blocklist");
+		return false;
 	len = snprintf(path, PATH_MAX, "%s%s" NAME, folder,
 	    cache != NULL ? "" : "/.cache");
-	return (len > 0 && len < PATH_MAX) ||
-	    cli_error("%s: %s", folder, strerror(ENAMETOOLONG));
+	return len > 0 && len < PATH_MAX;
 }
 
 /*
@@ -96,10 +94,15 @@ bool
 own_list_make_folder(char path[static PATH_MAX])
 {
 	int before = -1, after = -1;
-	/* No folder is made behind somebody else's link. */
-	bool ok = own_list_path(path) && open_own(path, &before) &&
-	    make_folders(path) && open_own(path, &after);
+	bool ok;
 
+	if (!find_path(path))
+		return cli_error("there is no folder for a list of your own: "
+				 "set HOME or XDG_CACHE_HOME to an absolute "
+				 "path, or name the list with --blocklist");
+	/* No folder is made behind somebody else's link. */
+	ok = open_own(path, &before) && make_folders(path) &&
+	    open_own(path, &after);
 	io_close(before);
 	io_close(after);
 	return ok;
@@ -127,6 +130,20 @@ add_to_configured(struct cli_judge_options *o, const struct kv_config *config,
 	return true;
 }
 
+/*
+ * Whether there is a list, or perhaps one. Without it nothing is said of the
+ * folders above: they are no matter of whoever never asked for a list.
+ */
+static bool
+may_exist(char path[static PATH_MAX])
+{
+	struct stat st;
+
+	return find_path(path) &&
+	    (lstat(path, &st) == 0 ||
+		(errno != ENOENT && errno != EACCES && errno != ENOTDIR));
+}
+
 bool
 own_list_add(struct cli_judge_options *o)
 {
@@ -138,9 +155,9 @@ own_list_add(struct cli_judge_options *o)
 	bool ok = true;
 
 	if (geteuid() == 0 || o->config != NULL ||
-	    o->n_filters + o->n_blocklists > 0)
+	    o->n_filters + o->n_blocklists > 0 || !may_exist(path))
 		return true;
-	if (!own_list_path(path) || !open_own(path, &fd))
+	if (!open_own(path, &fd))
 		return false;
 	if (fd == -1)
 		return true;

@@ -16,11 +16,8 @@
 
 /*
  * Sets path to where this user's list lies: below $XDG_CACHE_HOME, if that is an
- * absolute path, else below ~/.cache. It need not exist. False after a message.
+ * absolute path, else below ~/.cache. Makes its folder. False after a message.
  */
-bool own_list_path(char path[static PATH_MAX]);
-
-/* Also makes its folder. False after a message. */
 bool own_list_make_folder(char path[static PATH_MAX]);
 
 /*

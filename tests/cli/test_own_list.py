@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_made_is_named(user):
 
 
 def refused(user, *parts, **environment):
-    """Nothing is fetched, and no list is used."""
+    """Nothing is fetched, and no list is used. There must be one."""
     user.publisher.asked()
     for words in (("update", "--settings", user.settings), ("check", DEMO)):
         done = user.run(*words, status=2, **environment)
@@ -160,15 +160,17 @@ def test_a_cache_that_others_can_change_is_not_used(user):
     sticky = user.make(user.scratch / "sticky", 0o1777, 0)
     (sticky / "cache").symlink_to(mine)
     os.chown(sticky / "cache", stranger, stranger, follow_symlinks=False)
-    refused(user, "symbolic link is not owned by root", XDG_CACHE_HOME=sticky / "cache")
+    contains(user.update(status=2, XDG_CACHE_HOME=sticky / "cache").stderr, "symbolic link is not owned by root")
     equal(list(mine.iterdir()), [])
+    user.update(status=0, XDG_CACHE_HOME=mine)
+    refused(user, "symbolic link is not owned by root", XDG_CACHE_HOME=sticky / "cache")
+    user.update(status=0)
     # A folder that its group may write, at each height.
     for folder in (user.cache, user.home):
         folder.chmod(0o775)
         refused(user, f"{folder}: directory is writable by group or others")
         folder.chmod(0o755)
     # A list of somebody else in the right place, or one that anybody may write, or none at all.
-    user.update(status=0)
     user.list.chmod(0o666)
     refused(user, f"{user.list}: writable by group or others")
     user.list.chmod(0o644)
@@ -261,19 +263,52 @@ def test_only_what_concerns_the_user_is_said_of_a_list(user):
 CONFIG = Path("/etc/keyveto/keyveto.conf")
 
 
-@pytest.mark.throwaway
-def test_the_lists_of_the_machine_count_beside_the_own_one(user):
-    CONFIG.parent.mkdir(exist_ok=True)
-    CONFIG.parent.chmod(0o755)
+DEMO_KEYS = ROOT / "testdata/demo/home/.ssh/authorized_keys"
+
+
+def configure(user):
+    """Returns the list of the machine: it has the RSA key of DEMO_KEYS, and the own one will have the other."""
     machine = user.scratch / "machine.dat"
-    other = ROOT / "testdata/demo/home/.ssh/authorized_keys"
-    machine.write_bytes(listing(*[sshkey.parse_line(line) for line in other.read_bytes().splitlines()
+    machine.write_bytes(listing(*[sshkey.parse_line(line) for line in DEMO_KEYS.read_bytes().splitlines()
                                   if line.startswith(b"ssh-rsa")]))
     machine.chmod(0o644)
-    shutil.copy(other, user.ssh / "authorized_keys")
-    user.update(status=0)
+    shutil.copy(DEMO_KEYS, user.ssh / "authorized_keys")
+    CONFIG.parent.mkdir(exist_ok=True)
+    CONFIG.parent.chmod(0o755)
     CONFIG.write_text(f"Blocklist {machine}\n", encoding="ascii")
     CONFIG.chmod(0o644)
+    return machine
+
+
+@pytest.mark.throwaway
+def test_without_an_own_list_nobody_is_asked_for_a_place_for_one(user):
+    machine = configure(user)
+    listed = f"{user.ssh}/authorized_keys"
+    theirs = user.make(user.scratch / "theirs", 0o755, 0)
+    closed = user.make(user.scratch / "closed", 0o700, 0)
+    user.home.chmod(0o775)
+    (user.home / "file").write_text("", encoding="ascii")
+    for home in (user.home, theirs, closed, user.home / "file", "/nowhere", f"/{'x' * 5000}"):
+        done = user.run("check", listed, status=1, HOME=home)
+        contains(done.stdout, f"[{machine} id13]")
+        equal(done.stderr.splitlines()[1:], [], done.stderr)
+        assert done.stderr.startswith("keyveto: "), done.stderr
+        done = user.run("why", f"{listed}:{done.stdout.split(':')[1]}", status=0, HOME=home)
+        equal(done.stderr, "")
+    # Nor whoever has no home at all.
+    for words, out in ((("check", listed), f"[{machine} id13]"), (("scan", "localhost:1"), "")):
+        done = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", user.program, *words],
+                              env={"PATH": os.environ["PATH"]}, cwd="/", stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=PATIENCE, check=False)
+        contains(done.stdout, out)
+        lacks(done.stderr, "HOME")
+    contains(user.run("scan", "--timeout", "1", "localhost:1", HOME=theirs).stderr, "1 server: ")
+
+
+@pytest.mark.throwaway
+def test_the_lists_of_the_machine_count_beside_the_own_one(user):
+    machine = configure(user)
+    user.update(status=0)
     done = user.run("check", status=1)
     contains(done.stdout, f"[{machine} id13]", f"[{user.list} git]")
     contains(done.stderr, f"checking {user.ssh} with {machine}, {user.list}\n")
