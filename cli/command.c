@@ -486,11 +486,26 @@ report_unread(const struct kv_judge *j)
 	return ok;
 }
 
+/* Prints what to type if not all files can be read that nobody named. */
+static void
+advise_list(const struct kv_judge *j, const char *own_list)
+{
+	if (own_list == NULL)
+		cli_error("type \"keyveto update%s\" for the free list, or "
+			  "name a filter with --filter FILE, an exact list "
+			  "with --blocklist FILE, or a configuration with "
+			  "--config FILE",
+		    geteuid() == 0 ? " --source badkeys" : "");
+	else if (j->n_lists > 0 && j->list[j->n_lists - 1].blocklist.fd == -1)
+		cli_error("%s: remove it, or type keyveto update", own_list);
+}
+
 bool
 cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
     bool *partlyp)
 {
-	const bool named = o->n_filters + o->n_blocklists > 0;
+	const bool named = o->own_list == NULL &&
+	    o->n_filters + o->n_blocklists > 0;
 	struct cli_judge_options chosen = *o;
 	struct kv_paths paths;
 
@@ -500,14 +515,10 @@ cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
 	*partlyp = !report_unread(j);
 	if (!*partlyp)
 		return true;
-	if (!named)
-		cli_error("type \"keyveto update%s\" for the free list, or "
-			  "name a filter with --filter FILE, an exact list "
-			  "with --blocklist FILE, or a configuration with "
-			  "--config FILE",
-		    geteuid() == 0 ? " --source badkeys" : "");
 	if (named)
 		kv_judge_close(j);
+	else
+		advise_list(j, o->own_list);
 	return !named;
 }
 

@@ -46,6 +46,12 @@ struct cli_judge_options {
 	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n_blocklists;
 	/*
+	 * If not NULL, the last list is this one of the user's own
+	 * (upkeep/own_list). What comes before it was not named by the user, but
+	 * by the configuration.
+	 */
+	const char *own_list;
+	/*
 	 * Is told what opening each file gave, in order: what kv_judge_open_with
 	 * asked for. NULL: nobody is.
 	 */
@@ -76,9 +82,9 @@ void cli_judge_choose_config(struct cli_judge_options *o);
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
 
 /*
- * Does the same. If o names no filter and no list, and not all files of the
- * configuration can be read, it is true after the messages, too: *partlyp is
- * set, keys that need no secret are listed, and most others have no verdict.
+ * Does the same. If o names no filter and no list but an own one, and not all
+ * files can be read, it is true after the messages, too: *partlyp is set, keys
+ * that need no secret are listed, and most others have no verdict.
  */
 bool cli_judge_open_partly(struct kv_judge *j,
     const struct cli_judge_options *o, bool *partlyp);

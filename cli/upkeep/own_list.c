@@ -109,7 +109,7 @@ own_list_make_folder(char path[static PATH_MAX])
 }
 
 /*
- * Names in o what the configuration consults, and path. The strings are config's.
+ * Adds to o what the configuration consults, and path. The strings are config's.
  */
 static bool
 add_to_configured(struct cli_judge_options *o, const struct kv_config *config,
@@ -127,6 +127,7 @@ add_to_configured(struct cli_judge_options *o, const struct kv_config *config,
 	for (size_t i = 0; i < config->n_blocklists; i++)
 		o->blocklist[o->n_blocklists++] = config->blocklist[i];
 	o->blocklist[o->n_blocklists++] = path;
+	o->own_list = path;
 	return true;
 }
 

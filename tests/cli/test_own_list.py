@@ -306,6 +306,37 @@ def test_without_an_own_list_nobody_is_asked_for_a_place_for_one(user):
 
 
 @pytest.mark.throwaway
+def test_a_broken_file_does_not_keep_check_from_the_others(user):
+    machine = configure(user)
+    user.update(status=0)
+    missing = user.scratch / "missing.pkbf"
+    CONFIG.write_text(f"Blocklist {machine}\nFilter {missing}\n", encoding="ascii")
+    done = user.run("check", user.ssh, status=1)
+    contains(done.stdout, f"[{machine} id13]", f"[{user.list} git]")
+    said = done.stderr
+    # As without the own list.
+    user.list.rename(user.folder / "aside")
+    alone = user.run("check", user.ssh, status=1)
+    lacks(alone.stdout, str(user.list))
+    contains(alone.stderr, *said.splitlines()[:1])
+    contains(said, f"keyveto: {missing}: No such file or directory\n")
+    # Neither does a broken one of the user's own.
+    CONFIG.write_text(f"Blocklist {machine}\n", encoding="ascii")
+    user.list.write_bytes(os.urandom(99))
+    os.chown(user.list, NOBODY, NOBODY)
+    done = user.run("check", user.ssh, status=1)
+    contains(done.stdout, f"[{machine} id13]")
+    contains(done.stderr, f"keyveto: {user.list}: ", f"keyveto: {user.list}: remove it, or type keyveto update\n")
+    clean = user.scratch / "clean.pub"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", user.scratch / "clean"], check=True)
+    user.run("check", clean, status=2)
+    user.run("why", clean, status=2)
+    # What it says helps.
+    user.update(status=0)
+    user.run("check", clean, status=0)
+
+
+@pytest.mark.throwaway
 def test_the_lists_of_the_machine_count_beside_the_own_one(user):
     machine = configure(user)
     user.update(status=0)
