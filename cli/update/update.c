@@ -374,10 +374,15 @@ read_settings(const char *path, struct update_conf *c)
 	return update_conf_read(path, c);
 }
 
-/* An ordinary user who asks for nothing else gets the free list. */
+/*
+ * Chooses the free list for an ordinary user, if neither the user nor the
+ * settings say what else to fetch.
+ */
 static void
-choose_free_list(struct update_options *o)
+choose_free_list(const struct update_conf *c, struct update_options *o)
 {
+	if (c->n > 1 || c->source[0].url != NULL || c->source[0].index != NULL)
+		return;
 	if (geteuid() == 0 || o->n_sources > 0 || o->url != NULL ||
 	    o->settings_path != NULL || o->judge.config != NULL ||
 	    o->judge.n_filters + o->judge.n_blocklists > 0)
@@ -433,10 +438,11 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		mistake = "--rollback takes no URL, no --force and no --lookup";
 	if (mistake != NULL)
 		return cli_wrong_usage(cmd, mistake);
-	choose_free_list(o);
 	(void)umask(022);
-	if (read_settings(o->settings_path, &conf))
+	if (read_settings(o->settings_path, &conf)) {
+		choose_free_list(&conf, o);
 		outcome = update_sources(&conf, o, &told);
+	}
 	update_conf_free(&conf);
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
 		raise(signal_caught);
@@ -467,7 +473,8 @@ const struct cli_command cli_update = {
 	    "  --filter FILE    update FILE instead\n"
 	    "  --blocklist FILE the same for an exact list, with --source\n"
 	    "  --rollback       exchange the file and the one before it\n"
-	    "Without an argument, and not as root: the free list, below "
+	    "Without an argument, without a URL, Index or Source in the "
+	    "settings, and not as\nroot: the free list, below "
 	    "~/.cache/keyveto.\n",
 	.run = run_update,
 };

@@ -367,7 +367,11 @@ def test_update_without_arguments(user):
     done = user.run("update", status=2)
     contains(done.stderr, "note: where a firewall stands, write \"Source badkeys\" into a file, ",
              "keyveto update --settings FILE\n", f"{user.list}: there is still no list\n")
-    user.write_settings(machine, "Source ours\nURL https://localhost:1/\nTarget /var/lib/keyveto/ours.pkbf\n")
+    # What is no source leaves the free list.
+    machine.write_text("Timeout 20\nProxy none\n", encoding="ascii")
+    machine.chmod(0o644)
+    contains(user.run("update", status=2).stderr, f"{user.list}: there is still no list\n")
+    user.write_settings(machine)
     contains(user.run("update", status=0).stdout, f"{user.list}: installed, 101 records")
     contains(user.run("update", "--rollback", status=2).stderr, f"{user.list}: there is no previous one")
     user.publisher.serve(records(), "2026-11-02T00:00:00Z")
@@ -375,3 +379,27 @@ def test_update_without_arguments(user):
     machine.chmod(0o600)
     contains(user.run("update", status=2).stderr, f"note: {machine} cannot be read by you, and does not count\n",
              f"{user.list}: stays as it is")
+
+
+@pytest.mark.throwaway
+def test_update_fetches_what_the_settings_of_the_machine_name(user):
+    machine = Path("/etc/keyveto/update.conf")
+    machine.parent.mkdir(exist_ok=True)
+    machine.parent.chmod(0o755)
+    mine = user.home / "mine.pkbf"
+    nothing = user.publisher.site.url("/nothing")
+    for lines in (f"URL {nothing}\nTarget {mine}\n", f"Source mine\nURL {nothing}\nTarget {mine}\n",
+                  f"Index {nothing}\nTarget {mine}\nAllowedSigners {user.scratch}/signers\n"):
+        (user.scratch / "signers").write_text(DEMO.read_text(encoding="ascii"), encoding="ascii")
+        machine.write_text(f"CAFile {user.scratch}/ca.pem\nProxy none\n{lines}", encoding="utf-8")
+        machine.chmod(0o644)
+        user.publisher.asked()
+        done = user.run("update", status=2)
+        contains(done.stderr, "HTTP status 404", f"{mine}: there is still no filter\n")
+        equal(user.publisher.asked(), ["/nothing"])
+        contains(user.run("update", "--rollback", status=2).stderr, f"{mine}: there is no previous one")
+    assert not user.list.exists()
+    # Whoever asks for the free list gets it.
+    user.publisher.asked()
+    user.write_settings(machine, f"Source mine\nURL {nothing}\nTarget {mine}\n")
+    contains(user.run("update", "--source", "badkeys", status=0).stdout, f"{user.list}: installed, 101 records")
