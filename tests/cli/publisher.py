@@ -10,7 +10,7 @@ import random
 import blocklist
 from program import equal
 from runs import run
-from update_place import authority
+from update_place import Place, authority
 from website import Page, Site
 
 MANIFEST, LIST, LOOKUP = "/v0/badkeysdata.json", "/v0/blocklist.xz", "/v0/lookup.xz"
@@ -127,6 +127,8 @@ class ListPlace:
         """The files of the list, without what keyveto remembers for itself."""
         return {name: (self.state / name).read_bytes() for name in sorted(os.listdir(self.state))
                 if not name.startswith(".")}
+
+    clear = Place.clear
 
     def close(self):
         self.publisher.site.close()
