@@ -268,18 +268,22 @@ cli_read_options(const struct cli_command *cmd, int argc, char **argv,
 		if (is_in_synopsis(cmd, options->name))
 			all[n++] = *options;
 	if (judge != NULL) {
-		all[n++] = (struct cli_option){ .name = "config",
-			.text = &judge->config };
-		all[n++] = (struct cli_option){ .name = "filter",
-			.text = judge->filter,
-			.n = &judge->n_filters,
-			.max = KV_CONFIG_MAX_FILTERS,
-			.what = "filters" };
-		all[n++] = (struct cli_option){ .name = "blocklist",
-			.text = judge->blocklist,
-			.n = &judge->n_blocklists,
-			.max = KV_CONFIG_MAX_BLOCKLISTS,
-			.what = "lists" };
+		const struct cli_option judging[] = {
+			{ .name = "config", .text = &judge->config },
+			{ .name = "filter",
+			    .text = judge->filter,
+			    .n = &judge->n_filters,
+			    .max = KV_CONFIG_MAX_FILTERS,
+			    .what = "filters" },
+			{ .name = "blocklist",
+			    .text = judge->blocklist,
+			    .n = &judge->n_blocklists,
+			    .max = KV_CONFIG_MAX_BLOCKLISTS,
+			    .what = "lists" },
+		};
+
+		memcpy(&all[n], judging, sizeof(judging));
+		n += (int)(sizeof(judging) / sizeof(judging[0]));
 	}
 	for (int i = 0; i < n; i++)
 		longopts[i] = (struct option){

@@ -60,7 +60,7 @@ revoked_any(const struct sshd_settings *settings)
 static bool
 is_in_file(int fd, struct kv_span blob, bool doubt)
 {
-	uint64_t answer;
+	uint64_t answer = WORKING_REVOKED_UNKNOWN;
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,

@@ -151,7 +151,7 @@ config_line_names(const char *line, size_t len, bool denies,
 {
 	char why[KV_CONFIG_WHY_BYTES];
 	const struct kv_key_lines *lines;
-	struct kv_config c;
+	struct kv_config c = { .text = NULL };
 	bool names;
 
 	while (len > 0 && (*line == ' ' || *line == '\t')) {

@@ -41,7 +41,7 @@ static struct key_line *
 find_key(const struct key_lines *q, size_t n,
     const uint8_t digest[static KV_SHA256_BYTES])
 {
-	struct key_line wanted;
+	struct key_line wanted = { .found = 0 };
 
 	memcpy(wanted.digest, digest, sizeof(wanted.digest));
 	return n == 0 ?

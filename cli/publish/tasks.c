@@ -76,7 +76,7 @@ bool
 publish_task_pack(const char *shown, int in, enum index_type type,
     const char *out_shown, int out)
 {
-	uint64_t good;
+	uint64_t good = 0;
 	struct working_task t = {
 		.fd = { in, out },
 		.n_fds = 2,

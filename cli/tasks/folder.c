@@ -10,7 +10,7 @@
 bool
 tasks_split(const char *shown, int fd, size_t *lenp)
 {
-	uint64_t len;
+	uint64_t len = 0;
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
@@ -94,7 +94,7 @@ tasks_index(const char *shown, int fd, struct index *x,
 bool
 tasks_patch(const struct folder_patch *p)
 {
-	uint64_t fits;
+	uint64_t fits = 0;
 	struct working_task t = {
 		.fd = { p->old, p->patch, p->out },
 		.n_fds = 3,
