@@ -82,9 +82,7 @@ add_candidate(struct audit_found *found, struct kv_span blob, uint64_t ways)
 {
 	struct audit_candidate *c = &found->candidate[found->n_candidates];
 
-	if (ways == 0 || blob.len == 0 ||
-	    found->n_candidates == AUDIT_CANDIDATES_MAX ||
-	    (c->blob = malloc(blob.len)) == NULL)
+	if (ways == 0 || blob.len == 0 || (c->blob = malloc(blob.len)) == NULL)
 		return;
 	memcpy(c->blob, blob.p, blob.len);
 	c->len = blob.len;
@@ -92,29 +90,42 @@ add_candidate(struct audit_found *found, struct kv_span blob, uint64_t ways)
 	found->n_candidates++;
 }
 
-/*
- * Adds the ways in by a key to found. sure are those on which nothing in its
- * line stands against it. An empty blob: of an unknown type.
- */
-static void
-add_sure_ways(struct audit_found *found, uint64_t sure, const char *type,
-    unsigned int bits, struct kv_span blob)
+/* The ways in that a key adds to those that are known of its account. */
+struct gain {
+	uint64_t sure;
+	uint64_t revocable; /* unless RevokedKeys have it */
+};
+
+/* ways are those on which nothing in its line stands against the key. */
+static struct gain
+find_gain(const struct audit_found *found, uint64_t ways, const char *type,
+    unsigned int bits)
 {
 	const struct audit_policy *policy = found->policy;
-	uint64_t revocable = 0;
+	const bool full = found->n_candidates == AUDIT_CANDIDATES_MAX;
+	struct gain gain = { 0 };
 
 	/* Those that found has need no second key. */
-	sure &= ~found->sure;
-	for (size_t i = 0; sure != 0 && i < policy->n_ways; i++) {
+	ways &= ~found->sure;
+	for (size_t i = 0; ways != 0 && i < policy->n_ways; i++) {
 		const struct audit_way *way = &policy->way[i];
 		const uint64_t bit = (uint64_t)1 << i;
 
-		if ((sure & bit) == 0 ||
+		if ((ways & bit) == 0 || (way->revokes && full) ||
 		    !way_in_accepts(way->settings, type, bits))
 			continue;
-		*(way->revokes ? &revocable : &found->sure) |= bit;
+		*(way->revokes ? &gain.revocable : &gain.sure) |= bit;
 	}
-	add_candidate(found, blob, revocable);
+	return gain;
+}
+
+/* An empty blob: of an unknown type. */
+static void
+add_gain(struct audit_found *found, const struct gain *gain,
+    struct kv_span blob)
+{
+	found->sure |= gain->sure;
+	add_candidate(found, blob, gain->revocable);
 }
 
 /*
@@ -152,6 +163,10 @@ report_line_key(struct run *run, const struct step *file,
 	struct report *r = run->r;
 	struct audit_found *found = &run->found;
 	const struct report before = *r;
+	const struct kv_pubkey *last = line->ca.type != KV_KEY_NONE ?
+	    &line->ca :
+	    &line->key;
+	struct gain gain = { 0 };
 	struct input_key key = {
 		.path = file->path,
 		.line = line->number,
@@ -162,6 +177,10 @@ report_line_key(struct run *run, const struct step *file,
 		.bits = kv_pubkey_bits(&line->key),
 	};
 
+	if (line->is_free && !file->insecure)
+		gain = find_gain(found, file->ways, kv_keytype_name(last->type),
+		    kv_pubkey_bits(last));
+	r->only_refused = gain.sure == 0 && gain.revocable == 0;
 	report_key(r, &key);
 	if (line->ca.type != KV_KEY_NONE) {
 		key.part = KV_PART_CA;
@@ -174,9 +193,9 @@ report_line_key(struct run *run, const struct step *file,
 	}
 	if (r->refused > before.refused)
 		found->refused |= file->ways;
-	if (r->usable > before.usable && line->is_free && !file->insecure)
-		add_sure_ways(found, file->ways, key.type, key.bits,
-		    line->blob);
+	r->only_refused = false;
+	if (r->usable > before.usable)
+		add_gain(found, &gain, line->blob);
 	if (r->refused > before.refused && !line->has_expired)
 		add_lost(found, file->ways, line->blob);
 }
@@ -194,6 +213,7 @@ report_unknown_type(struct run *run, const struct step *file,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
 	const uint64_t refused = r->refused;
+	struct gain gain;
 
 	report_problem(r, &p);
 	/* Such a key has no blob to look for in RevokedKeys. */
@@ -202,9 +222,10 @@ report_unknown_type(struct run *run, const struct step *file,
 		run->found.lost |= file->ways;
 	}
 	if (r->judge->config.on_unsupported != KV_ACTION_DENY &&
-	    line->is_free && !file->insecure)
-		add_sure_ways(&run->found, file->ways, line->type, 0,
-		    (struct kv_span){ 0 });
+	    line->is_free && !file->insecure) {
+		gain = find_gain(&run->found, file->ways, line->type, 0);
+		add_gain(&run->found, &gain, (struct kv_span){ 0 });
+	}
 }
 
 /* --- the steps ------------------------------------------------------------ */

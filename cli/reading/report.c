@@ -90,6 +90,9 @@ count_by_action(struct report *r, const struct input_key *key,
 	const bool listed = d->verdict == KV_VERDICT_LISTED;
 	struct kv_decision known = { .verdict = KV_VERDICT_CLEAN };
 
+	if (r->only_refused && d->action != KV_ACTION_DENY && !listed &&
+	    d->verdict != KV_VERDICT_ERROR)
+		return;
 	if (r->known != NULL)
 		decide(r, r->known, key, &known);
 	if (was_refused(r, &known))

@@ -2,6 +2,7 @@
 """Each command that changes a list or filter which logins consult asks first whether it locks somebody out."""
 
 import os
+import random
 import shutil
 import subprocess
 
@@ -12,7 +13,8 @@ import sshkey
 from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
 from config_machine import BUILT_GUARD, GUARD
 from hostile import put_worker
-from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from samples import ed25519_line
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -333,3 +335,20 @@ def test_a_key_that_needs_no_secret_and_is_let_in_holds_as_any_other(here, no_se
              "would refuse all certificates of 1 CA in TrustedUserCAKeys")
     contains(keyveto("check", "--config", CONFIG, "--all", no_secret, status=0).stdout, ": allowed: ")
     keyveto("allow", "--remove", "--yes", fingerprint, status=0)
+
+
+def sends(here, keys_of_root):
+    """How many packets list add sends to keyveto-reader, while root has so many keys."""
+    rnd, log = random.Random(keys_of_root), here.scratch / "calls"
+    here.authorize_root(*(ed25519_line(rnd.randbytes(32)) for _ in range(keys_of_root)))
+    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=sendmsg", "-o", log, KEYVETO, "list", "add", LIST,
+                           here.write("new.pub", ed25519_line(rnd.randbytes(32)))], capture_output=True, text=True,
+                          check=False, timeout=PATIENCE, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    equal(done.returncode, 0, done.stderr)
+    return log.read_text(encoding="latin-1").count("sendmsg(")
+
+
+def test_of_a_key_that_changes_nothing_only_the_new_files_are_asked(here):
+    """Not the old ones, too: that takes twice as long. The account's first key is asked of both."""
+    more = sends(here, 330) - sends(here, 30)
+    assert more <= 310, more
