@@ -139,8 +139,9 @@ cli_plural(uint64_t n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-int
-cli_help(const struct cli_command *cmd)
+/* Prints the usage, the options and the manual page. Returns the exit status. */
+static int
+print_help(const struct cli_command *cmd)
 {
 	char page[64];
 
@@ -297,7 +298,7 @@ cli_read_options(const struct cli_command *cmd, int argc, char **argv,
 		else if (opt == '?' || !set_option(&all[opt - FIRST_OPTION]))
 			return CLI_UNCHECKED;
 		if (help)
-			return cli_help(cmd);
+			return print_help(cmd);
 	}
 	return -1;
 }

@@ -143,11 +143,6 @@ int cli_read_options(const struct cli_command *cmd, int argc, char **argv,
 /* Reads optarg as the number of o. False after a message. */
 bool cli_read_option_number(const struct cli_option *o);
 
-/*
- * Prints the usage, the options and the manual page of a command on stdout.
- * Returns the exit status.
- */
-int cli_help(const struct cli_command *cmd);
 /* Prints the usage on stderr. Call it after cli_error. Returns 2. */
 int cli_usage_error(const struct cli_command *cmd);
 /* Does both. */

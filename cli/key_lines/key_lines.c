@@ -14,8 +14,8 @@
 #include "reading/keys.h"
 #include "sshd_config/block.h"
 
-const char *
-key_lines_keyword(const struct key_lines *q)
+static const char *
+keyword_of(const struct key_lines *q)
 {
 	return q->denies ? "DenyKey" : "AllowKey";
 }
@@ -248,7 +248,7 @@ marks_allow(const struct key_lines *q, const struct config_text *t)
 		cli_error("%s: the %s line of this key stands between "
 			  "keyveto's marks; move it below them "
 			  "with " CONFIG_EDIT_COMMAND,
-		    q->config, key_lines_keyword(q));
+		    q->config, keyword_of(q));
 	return !inside;
 }
 
@@ -279,7 +279,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 			if (q->found++ == 0)
 				q->was = strndup(p, len);
 			if (!q->remove) {
-				fprintf(out, "%s %s", key_lines_keyword(q),
+				fprintf(out, "%s %s", keyword_of(q),
 				    key->fingerprint);
 				print_rest(out, q);
 				putc('\n', out);
@@ -291,8 +291,8 @@ build_change(struct key_lines *q, const struct config_text *t,
 	for (size_t i = 0; i < q->n && !q->remove; i++) {
 		if (q->key[i].found > 0)
 			continue;
-		fprintf(out, "%s%s %s", ends_line ? "" : "\n",
-		    key_lines_keyword(q), q->key[i].fingerprint);
+		fprintf(out, "%s%s %s", ends_line ? "" : "\n", keyword_of(q),
+		    q->key[i].fingerprint);
 		print_rest(out, q);
 		putc('\n', out);
 		ends_line = true;
@@ -391,8 +391,7 @@ change_config(struct key_lines *q, struct config_swap *s)
 	}
 	ok = marks_allow(q, &s->was) && build_change(q, &s->was, &now);
 	if (ok && q->remove && q->found == 0)
-		ok = cli_error("%s: no %s line of %s", q->config,
-		    key_lines_keyword(q),
+		ok = cli_error("%s: no %s line of %s", q->config, keyword_of(q),
 		    q->n == 1 ? q->key[0].fingerprint : "these keys");
 	q->same = ok && now.len == s->was.len &&
 	    memcmp(now.text, s->was.text, now.len) == 0;

@@ -39,9 +39,6 @@ struct key_lines {
 	bool warns;   /* by OnHit, a listed key is let in */
 };
 
-/* "AllowKey" or "DenyKey". */
-const char *key_lines_keyword(const struct key_lines *q);
-
 /* Adds a key unless it is there. False after a message. */
 bool key_lines_add(struct key_lines *q,
     const uint8_t digest[static KV_SHA256_BYTES]);
