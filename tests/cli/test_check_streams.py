@@ -166,7 +166,7 @@ class Screen:
                 self.line, self.column = "", 0
             elif token == "\x1b[K":
                 self.line = self.line[:self.column]
-            else:
+            elif not re.fullmatch("\x1b\\[[0-9;]*m", token):      # a colour
                 assert token[0] != "\x1b", f"odd control sequence {token!r}"
                 self.line = self.line[:self.column] + token + self.line[self.column + 1:]
                 self.column += 1
