@@ -145,7 +145,7 @@ def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
 # For each keyword of keyveto.conf(5) the value that lets in the fewest keys.
 STRICT = {
     "AllowKey": "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU until=2020-01-01", "AuthorizedKeysFile": "none",
-    "AuthorizedKeysFileWildcards": "yes", "Blocklist": "/var/lib/keyveto/own.dat",
+    "AuthorizedKeysFileWildcards": "yes", "Blocklist": "/var/lib/keyveto/own.dat", "DenyKey": "{clean}",
     "Filter": "/var/lib/keyveto/filter.pkbf", "Message": "no", "OnError": "deny", "OnHit": "deny",
     "OnProbable": "deny", "OnUnsupported": "deny", "StrictModes": "yes", "SyslogFacility": "AUTHPRIV",
 }
@@ -166,7 +166,7 @@ def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
     w.configure(STOCK_HEAD)
     for keyword, value in [*STRICT.items(), ("all of them", None)]:
         lines = "".join(f"{one} {STRICT[one]}\n" for one in (STRICT if value is None else (
-            "Blocklist", "Filter", keyword)))
+            "Blocklist", "Filter", keyword))).format(clean=clean.key.fingerprint)
         CONF.write_text(conf + lines, encoding="utf-8")
         w.run("enable", "--warn", *(("--reload",) if value is None else ()))
         for what, identity, key_type in (("a clean key", clean, None), ("a key of a filter", probable, None),
