@@ -152,7 +152,8 @@ void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 /*
  * Judges a key of which only the SPKI is known: a type without an SSH form. hash
  * is what exact lists have of it, or NULL for a type that they do not have:
- * without a filter such a key is KV_VERDICT_UNSUPPORTED. There is no fingerprint, and AllowKey and DenyKey do not apply.
+ * without a filter such a key is KV_VERDICT_UNSUPPORTED. There is no
+ * fingerprint, and AllowKey and DenyKey do not apply.
  */
 void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
     const struct kv_blocklist_hash *hash, struct kv_decision *d);
