@@ -91,14 +91,15 @@ find_in_line(struct kv_span text, bool *anyp)
 /*
  * Whether a line has a key: its owner writes the rest of the line, so no
  * fingerprint there counts. A blob begins with four bytes of a length below 64.
+ * A block begins with four hyphens (RFC 4716) or five; YAML, with three.
  */
 static bool
 has_key(struct kv_span text)
 {
-	static const char blob[] = "AAAA", armor[] = "---";
+	static const char blob[] = "AAAA", armor[] = "----";
 	const uint8_t *end = text.p + text.len, *p = text.p;
 
-	if (text.len >= 3 && memcmp(text.p, armor, 3) == 0)
+	if (text.len >= 4 && memcmp(text.p, armor, 4) == 0)
 		return true;
 	while ((p = memmem(p, (size_t)(end - p), blob, 4)) != NULL) {
 		const size_t before = (size_t)(p - text.p);

@@ -48,10 +48,10 @@ struct brake {
 	bool unjudged_counts;	    /* somebody gets in now */
 	bool failed;		    /* an audit did not come to its end */
 	/*
-	 * The time at which keys are judged, or 0 for now; and the latest at
-	 * which a DenyKey line of a new keyveto.conf begins to count.
+	 * The time at which keys are judged, or 0 for now; and the next one at
+	 * which a DenyKey line of a new keyveto.conf begins to count, or 0.
 	 */
-	int64_t at, later;
+	int64_t at, next;
 };
 
 /* --- the file ------------------------------------------------------------- */
@@ -319,12 +319,15 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	return end_judging(b, j) && ok;
 }
 
-/* Notes the day on which a DenyKey line begins to count. */
+/* Notes the day on which a DenyKey line begins to count, if it is the next. */
 static void
-note_later(struct brake *b, int64_t day)
+note_day(struct brake *b, int64_t day)
 {
-	if (day > b->later / DAY_SECONDS && day < INT64_MAX / DAY_SECONDS)
-		b->later = day * DAY_SECONDS;
+	const int64_t at = b->at != 0 ? b->at : time(NULL);
+
+	if (day > at / DAY_SECONDS && day < INT64_MAX / DAY_SECONDS &&
+	    (b->next == 0 || day < b->next / DAY_SECONDS))
+		b->next = day * DAY_SECONDS;
 }
 
 /* Audits the accounts with what a configuration makes of the change. */
@@ -342,7 +345,7 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 
 	open_judge(use, &after);
 	for (size_t i = 0; i < after.judge.config.denied.n; i++)
-		note_later(b, after.judge.config.denied.v[i].day);
+		note_day(b, after.judge.config.denied.v[i].day);
 	openlog("keyveto", LOG_PID, after.judge.config.syslog_facility);
 	b->failed |= !audit(b, &r, &after,
 	    may_refuse(use, &after.judge) ? &b->found : NULL);
@@ -391,12 +394,13 @@ judge_by_all(struct brake *b)
 	for (size_t i = 0; i < c->n; i++)
 		judge_by(b, c->path[i], false);
 	/* What is refused some day is asked about today, too. */
-	if (b->change->kind == CHANGE_CONFIG && b->later > time(NULL)) {
-		b->at = b->later;
+	while (b->change->kind == CHANGE_CONFIG && b->next != 0) {
+		b->at = b->next;
+		b->next = 0;
 		for (size_t i = 0; i < c->n; i++)
 			judge_by(b, c->path[i], false);
-		b->at = 0;
 	}
+	b->at = 0;
 	/* One that is not known may consult it. */
 	if (!b->consulted && (c->incomplete || is_in_state_folder(b)))
 		judge_by(b, c->path[0], b->change->kind != CHANGE_CONFIG);

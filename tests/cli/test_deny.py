@@ -11,7 +11,7 @@ import pytest
 import keys
 from brake_machine import machine
 from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
-from program import KEYVETO, PATIENCE, contains, equal, keyveto
+from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
 
 pytestmark = pytest.mark.throwaway
 
@@ -83,7 +83,7 @@ def test_keys_and_fingerprints_come_in_any_form(scratch):
         "keys": ("".join(f"{one.key}\n" for one in some), 3),
         "certificate": (f"{certificate}\n", 1),
         "list": ("# banned\n\n" + "".join(f"{mark}\n" for mark in marks), 3),
-        "yaml": ("banned:\n" + "".join(f"  - {mark} # why\r\n" for mark in marks), 3),
+        "yaml": ("---\nbanned:\n" + "".join(f"  - {mark} # why\r\n" for mark in marks), 3),
         "ssh-keygen": ("".join(f"256 {mark} a comment (ED25519)\n" for mark in marks), 3),
         "log": (f"verdict=listed key_type=ssh-ed25519 key_fp={marks[0]} part=key\n", 1),
         "one line": (f"{marks[0]},{marks[1]}={marks[2]}", 3),
@@ -237,6 +237,11 @@ def test_a_key_of_root_is_refused_only_with_yes(scratch):
         contains(here.is_held("deny", "--since", TOMORROW, mine), f"root's key {mine} is newly listed", "give --yes")
         keyveto("deny", "--since", TOMORROW, other.fingerprint, status=0)
         keyveto("deny", "--since", TOMORROW, mine, "--yes", status=0)
+        # Each day counts: on the last one an AllowKey line helps no more.
+        here.configure(f"Filter {make_filter(scratch / 'bad.pkbf', here.world.bad)}", "OnError allow",
+                       f"AllowKey {mine} until=2030-01-01", f"DenyKey {other.fingerprint} since=2100-01-01")
+        contains(here.is_held("deny", "--since", TOMORROW, mine), f"root's key {mine} is newly listed")
+        here.configure(f"Filter {FILTER}", "OnError allow", f"DenyKey {mine} since={TOMORROW}")
         # What was agreed to is not asked again.
         keyveto("deny", "--since", TOMORROW, keys.generate(here.scratch).key.fingerprint, status=0)
         contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
