@@ -36,17 +36,17 @@ compare_keys(const void *a, const void *b)
 	return memcmp(x->digest, y->digest, sizeof(x->digest));
 }
 
-/* The key with this digest among the first n, which are in order; or NULL. */
+/* The key with this digest, or NULL. */
 static struct key_line *
-find_key(const struct key_lines *q, size_t n,
+find_key(const struct key_lines *q,
     const uint8_t digest[static KV_SHA256_BYTES])
 {
 	struct key_line wanted = { .found = 0 };
 
 	memcpy(wanted.digest, digest, sizeof(wanted.digest));
-	return n == 0 ?
+	return q->n == 0 ?
 	    NULL :
-	    bsearch(&wanted, q->key, n, sizeof(wanted), compare_keys);
+	    bsearch(&wanted, q->key, q->n, sizeof(wanted), compare_keys);
 }
 
 bool
@@ -54,7 +54,7 @@ key_lines_add(struct key_lines *q, const uint8_t digest[static KV_SHA256_BYTES])
 {
 	struct key_line *key;
 
-	if (find_key(q, q->n, digest) != NULL)
+	if (find_key(q, digest) != NULL)
 		return true;
 	if (q->n == KEY_LINES_MAX)
 		return cli_error("more than %d keys: put them into an exact "
@@ -212,7 +212,7 @@ key_of_line(const struct key_lines *q, const char *line, size_t len)
 	struct kv_key_line named;
 
 	return config_line_names(line, len, q->denies, &named) ?
-	    find_key(q, q->n, named.digest) :
+	    find_key(q, named.digest) :
 	    NULL;
 }
 
@@ -385,8 +385,9 @@ change_config(struct key_lines *q, struct config_swap *s)
 	if (has_mistakes(q, &s->was, true)) {
 		(void)has_mistakes(q, &s->was, false);
 		return cli_error(
-		    "%s: has a mistake, and no AllowKey line counts until "
-		    "it is corrected: correct it with " CONFIG_EDIT_COMMAND,
+		    "%s: has a mistake, and AllowKey lines do not count "
+		    "until it is corrected: correct it "
+		    "with " CONFIG_EDIT_COMMAND,
 		    q->config);
 	}
 	ok = marks_allow(q, &s->was) && build_change(q, &s->was, &now);
@@ -440,7 +441,8 @@ key_lines_print_before(const struct key_lines *q)
 		cli_printf(stdout, "%s: %s\n",
 		    q->remove ? "taken out" : "before", q->was);
 	if (q->found > 1)
-		printf("and the lines of %zu other keys\n", q->found - 1);
+		printf("and the lines of %zu other %s\n", q->found - 1,
+		    cli_plural(q->found - 1, "key", "keys"));
 }
 
 void

@@ -28,7 +28,7 @@ struct key_lines {
 	bool yes;	    /* although it may lock somebody out */
 	const char *date;   /* until= or since=; NULL without one */
 	char reason[KEY_LINES_REASON_MAX + 1];
-	/* Different keys, by digest once key_lines_apply has them. */
+	/* Different keys, in the order of their digests. */
 	struct key_line *key;
 	size_t n;
 	bool failed; /* a key could not be added: after a message */
