@@ -290,19 +290,21 @@ sanitize:
 # environment, which valgrind changes, the other gives the guard less memory than
 # valgrind needs. So are the files where sshd, the module or the command do the work.
 # make campaign runs those of VALGRIND_LONG, too, which have the guard do again, for minutes,
-# what it does in the others.
+# what it does in the others; and those of VALGRIND_LONG_UNIT, which are the command's.
 # The handler of SIGBUS returns to where a page was lost, and needs all registers.
 VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full \
 	--vex-iropt-register-updates=allregs-at-mem-access
 VALGRIND_LOGINS = not finds_signals_limits and not huge_file_is_streamed and \
 	not test_confirmed_keys and not test_list_of_a_million and \
 	not test_other_logins and not test_refused_session
-VALGRIND_LONG = and not test_nosecret and not test_ways_in and not test_policy and \
+VALGRIND_LONG_UNIT = test_weak test_quick
+VALGRIND_LONG = and not test_guard_files and not test_guard_command and \
+	not test_nosecret and not test_ways_in and not test_policy and \
 	not test_what_people_see and not test_pam_environment
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
 		unit-tests
-	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_decision test_pam_stack test_proof test_ways' \
+	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_decision test_pam_stack test_proof test_ways $(VALGRIND_LONG_UNIT)' \
 		tests/run build/valgrind unit
 	@TEST_WRAPPER='$(VALGRIND)' \
 		PYTEST_ADDOPTS='-k "$(VALGRIND_LOGINS) $(VALGRIND_LONG)"' \
@@ -386,7 +388,7 @@ campaign: all $(FUZZ)
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
 		tests/run $(BUILD) long
 	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins UBSAN_LOGINS= SANITIZE_LONG=
-	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG=
+	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG= VALGRIND_LONG_UNIT=
 	@$(MAKE) --no-print-directory coverage
 
 # Proves the login path with CBMC: see prove/README.md.

@@ -393,7 +393,7 @@ def _failed_run(baseline, step, done, content):
 
 @pytest.mark.parametrize("title", TITLES)
 def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, baseline, check_runs):
-    share = baseline.share(4 if baseline.scenario.arguments[1] == "add" else 8)
+    share = baseline.share(7 if baseline.scenario.arguments[1] == "add" else 14)
     late = baseline.plan(baseline.lock, baseline.worker_main)
     early = [step for step in baseline.plan() if step not in late]
     plan = some(stage, late, share) + stage.some(early, 15 * share)
@@ -403,7 +403,7 @@ def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, basel
 @pytest.mark.parametrize("title", TITLES)
 def test_ended_by_a_signal_at_any_call_it_leaves_nothing_behind(stage, baseline, check_runs):
     plan = [(step, fault) for step in baseline.plan(baseline.lock, baseline.worker_main) for fault in ENDING]
-    check_runs(attempts(stage, lambda one: try_signal(baseline, *one), stage.some(plan, baseline.share(16))))
+    check_runs(attempts(stage, lambda one: try_signal(baseline, *one), stage.some(plan, baseline.share(30))))
 
 
 @pytest.mark.parametrize("title", TITLES)
@@ -411,7 +411,7 @@ def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline,
     first = (0, 0) if stage.long else (baseline.front_main, baseline.worker_main)
     plan = [(step, fault) for step in baseline.plan(*first) for fault in ERRORS
             if can_fail(step, fault) and step not in baseline.taking[1:]]
-    check_runs(attempts(stage, lambda one: try_error(baseline, *one), some(stage, plan, baseline.share(24))))
+    check_runs(attempts(stage, lambda one: try_error(baseline, *one), some(stage, plan, baseline.share(44))))
 
 
 @pytest.mark.parametrize("title", ADD)
