@@ -424,16 +424,14 @@ is_beside_insecure_list(const char *path, uid_t owner)
 	return err != KV_OK;
 }
 
-/*
- * As open_trusted, but only warns of an insecure file. Root is told what a login
- * would refuse; a login is no matter of other users, whose own files do.
- */
-static enum kv_err
-open_with_warning(const char *path, int *fdp,
-    char why[static KV_TRUSTED_WHY_BYTES])
+/* A login is no matter of other users, whose own files do. */
+enum kv_err
+cli_open_with_warning(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
 {
 	const uid_t owner = geteuid();
 
+	(void)arg;
 	if (open_trusted(path, owner, fdp, why) == KV_OK)
 		return KV_OK;
 	*fdp = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -451,90 +449,9 @@ open_with_warning(const char *path, int *fdp,
 	return KV_OK;
 }
 
-/* Is a kv_open_fn; arg is a struct cli_judge_options. */
-static enum kv_err
-open_and_tell(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
-    void *arg)
-{
-	const struct cli_judge_options *o = arg;
-	const enum kv_err err = open_with_warning(path, fdp, why);
-
-	if (o->opened != NULL)
-		o->opened(path, err, *fdp, err != KV_OK ? why : "",
-		    o->opened_arg);
-	return err;
-}
-
 void
 cli_judge_choose_config(struct cli_judge_options *o)
 {
 	if (o->config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
 		o->config = KV_CONFIG_PATH;
-}
-
-/* Prints why keys cannot be judged. False if there is a reason. */
-static bool
-report_unread(const struct kv_judge *j)
-{
-	bool ok = true;
-
-	if (j->broken[0] != '\0')
-		ok = cli_error("%s", j->broken);
-	for (size_t i = 0; i < j->n_filters; i++) {
-		if (j->filter[i].pkbf.fd == -1)
-			ok = cli_error("%s", j->filter[i].why);
-	}
-	for (size_t i = 0; i < j->n_lists; i++) {
-		if (j->list[i].blocklist.fd == -1)
-			ok = cli_error("%s", j->list[i].why);
-	}
-	return ok;
-}
-
-/* Prints what to type if not all files can be read that nobody named. */
-static void
-advise_list(const struct kv_judge *j, const char *own_list)
-{
-	if (own_list == NULL)
-		cli_error("type \"keyveto update%s\" for the free list, or "
-			  "name a filter with --filter FILE, an exact list "
-			  "with --blocklist FILE, or a configuration with "
-			  "--config FILE",
-		    geteuid() == 0 ? " --source badkeys" : "");
-	else if (j->n_lists > 0 && j->list[j->n_lists - 1].blocklist.fd == -1)
-		cli_error("%s: remove it, or type keyveto update", own_list);
-}
-
-bool
-cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
-    bool *partlyp)
-{
-	const bool named = o->own_list == NULL &&
-	    o->n_filters + o->n_blocklists > 0;
-	struct cli_judge_options chosen = *o;
-	struct kv_paths paths;
-
-	cli_judge_choose_config(&chosen);
-	kv_judge_open_with(j, chosen.config, cli_judge_paths(o, &paths),
-	    open_and_tell, &chosen);
-	*partlyp = !report_unread(j);
-	if (!*partlyp)
-		return true;
-	if (named)
-		kv_judge_close(j);
-	else
-		advise_list(j, o->own_list);
-	return !named;
-}
-
-bool
-cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
-{
-	bool partly;
-
-	if (!cli_judge_open_partly(j, o, &partly))
-		return false;
-	if (partly)
-		kv_judge_close(j);
-	return !partly;
 }

@@ -51,13 +51,6 @@ struct cli_judge_options {
 	 * by the configuration.
 	 */
 	const char *own_list;
-	/*
-	 * Is told what opening each file gave, in order: what kv_judge_open_with
-	 * asked for. NULL: nobody is.
-	 */
-	void (*opened)(const char *path, enum kv_err err, int fd,
-	    const char *why, void *arg);
-	void *opened_arg;
 };
 
 /* Sets the configuration to the default, if none is named and it exists. */
@@ -75,21 +68,6 @@ void cli_judge_choose_config(struct cli_judge_options *o);
 	"or a token.\n"
 
 /*
- * Opens the configuration, the filters and the lists. Prints a warning for a file that is
- * not secure. False after a message, with nothing to close: exit with
- * CLI_UNCHECKED.
- */
-bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
-
-/*
- * Does the same. If o names no filter and no list but an own one, and not all
- * files can be read, it is true after the messages, too: *partlyp is set, keys
- * that need no secret are listed, and most others have no verdict.
- */
-bool cli_judge_open_partly(struct kv_judge *j,
-    const struct cli_judge_options *o, bool *partlyp);
-
-/*
  * The files that o names, in *paths. NULL if o names none, so that those of the
  * configuration count: for kv_judge_open_with.
  */
@@ -101,6 +79,10 @@ const struct kv_paths *cli_judge_paths(const struct cli_judge_options *o,
  * but path may be relative. arg is not used.
  */
 KV_MUST_CHECK enum kv_err cli_open_as_login(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg);
+
+/* The same, but only warns of a file that a login, or this user, does not trust. */
+KV_MUST_CHECK enum kv_err cli_open_with_warning(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES], void *arg);
 
 /*

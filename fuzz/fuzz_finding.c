@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "reading/facts.h"
 #include "reading/finding.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
@@ -109,9 +110,38 @@ check_key(const uint8_t *data, size_t size)
 	record_out_free(&second);
 }
 
+/* What is taken of the files of a judge leaves each with a header, or with why. */
+static void
+check_facts(const uint8_t *data, size_t size)
+{
+	struct kv_filter filter[2] = { { .path = "a" }, { .path = "b" } };
+	struct kv_list list[2] = { { .path = "c" }, { .path = "d" } };
+	struct facts_date date[2];
+	struct kv_judge judge = {
+		.filter = filter,
+		.n_filters = 2,
+		.list = list,
+		.n_lists = 2,
+	};
+
+	if (!facts_receive((struct kv_bytes){ data, size }, &judge, date))
+		return;
+	FUZZ_CHECK(strlen(judge.broken) < sizeof(judge.broken));
+	for (size_t i = 0; i < 2; i++) {
+		const uint8_t length = filter[i].pkbf.header.length;
+
+		FUZZ_CHECK(filter[i].pkbf.fd == -1 ||
+		    (length >= KV_PKBF_LENGTH_MIN &&
+			length <= KV_PKBF_LENGTH_MAX));
+		FUZZ_CHECK(strlen(filter[i].why) < sizeof(filter[i].why));
+		FUZZ_CHECK(
+		    list[i].blocklist.records <= KV_BLOCKLIST_RECORDS_MAX);
+	}
+}
+
 /* A line that is taken has what report and audit ask for. */
 static void
-check_line(const uint8_t *data, size_t size)
+check_line(const uint8_t *data, size_t size, const struct kv_judge *judge)
 {
 	static const uint8_t tags[] = { READING_LINE_KEY, READING_LINE_UNKNOWN,
 		READING_LINE_PROBLEM };
@@ -120,7 +150,7 @@ check_line(const uint8_t *data, size_t size)
 
 	for (size_t i = 0; i < sizeof(tags); i++) {
 		if (!reading_receive_line(tags[i],
-			(struct kv_bytes){ data, size }, &line))
+			(struct kv_bytes){ data, size }, judge, &line))
 			continue;
 		FUZZ_CHECK((line.key.type != KV_KEY_NONE) ==
 		    (tags[i] == READING_LINE_KEY));
@@ -128,6 +158,8 @@ check_line(const uint8_t *data, size_t size)
 		FUZZ_CHECK(
 		    (line.reason != NULL) == (tags[i] == READING_LINE_PROBLEM));
 		FUZZ_CHECK(strlen(line.type) < sizeof(line.type));
+		FUZZ_CHECK(judge == NULL ||
+		    line.key_found.filters < 1u << judge->n_filters);
 		reading_add_blob(&again, &line.key);
 	}
 	record_out_free(&again);
@@ -176,7 +208,7 @@ check_stream(const uint8_t *data, size_t size)
 		check_finding(payload.p, payload.left);
 		check_problem(payload.p, payload.left);
 		check_key(payload.p, payload.left);
-		check_line(payload.p, payload.left);
+		check_line(payload.p, payload.left, NULL);
 		check_log(payload.p, payload.left);
 	}
 	FUZZ_CHECK(rest.left == left);
@@ -188,7 +220,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_finding(data, size);
 	check_problem(data, size);
 	check_key(data, size);
-	check_line(data, size);
+	check_facts(data, size);
+	check_line(data, size, NULL);
+	check_line(data, size,
+	    &(const struct kv_judge){ .n_filters = 2, .n_lists = 2 });
 	check_log(data, size);
 	check_stream(data, size);
 	return 0;

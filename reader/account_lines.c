@@ -6,6 +6,7 @@
 
 #include "kv_lines.h"
 #include "line_options.h"
+#include "reading/finding.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
 #include "wire/reading.h"
@@ -24,9 +25,29 @@ free_flag(const struct kv_line *line, int64_t now)
 	    0;
 }
 
+/* What judges the keys of lines. */
+struct judging {
+	const struct kv_judge *judge; /* NULL: nothing */
+	int64_t used;
+};
+
+static void
+add_verdict(struct record_out *o, const struct judging *j,
+    const struct kv_pubkey *key)
+{
+	struct kv_decision d;
+	struct finding f = { 0 };
+
+	if (j->judge == NULL || key->type == KV_KEY_NONE)
+		return;
+	kv_judge_pubkey(j->judge, key, j->used, &d);
+	finding_set_verdict(&f, j->judge, finding_name_source, &d);
+	finding_add_verdict(o, &f);
+}
+
 static void
 send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
-    int64_t now)
+    int64_t now, const struct judging *j)
 {
 	unsigned int flags = free_flag(line, now);
 
@@ -40,6 +61,8 @@ send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
 	reading_add_blob(o, &line->key.key);
 	reading_add_blob(o, &line->key.ca);
 	record_add_bytes(o, line->comment.p, line->comment.len);
+	add_verdict(o, j, &line->key.key);
+	add_verdict(o, j, &line->key.ca);
 	record_end(o);
 }
 
@@ -66,7 +89,7 @@ send_problem(struct record_out *o, uint64_t number, enum kv_err err, int error)
 
 static void
 read_line(struct record_out *out, uint64_t number, struct kv_span text,
-    int64_t now)
+    int64_t now, const struct judging *j)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	struct kv_line line;
@@ -75,7 +98,7 @@ read_line(struct record_out *out, uint64_t number, struct kv_span text,
 	if (err == KV_OK && line.is_blank)
 		return;
 	if (err == KV_OK)
-		send_key(out, number, &line, now);
+		send_key(out, number, &line, now, j);
 	else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL)
 		send_unknown(out, number, &line, now);
@@ -86,9 +109,11 @@ read_line(struct record_out *out, uint64_t number, struct kv_span text,
 }
 
 void
-account_lines_read(struct record_out *out, int fd)
+account_lines_read(struct record_out *out, int fd, const struct kv_judge *judge,
+    int64_t used)
 {
 	static uint8_t buf[LINE_BYTES];
+	const struct judging j = { .judge = judge, .used = used };
 	const int64_t now = time(NULL);
 	struct kv_lines lines;
 	struct kv_span text;
@@ -105,7 +130,7 @@ account_lines_read(struct record_out *out, int fd)
 		if (err != KV_OK)
 			send_problem(out, lines.number, err, 0);
 		else if (more)
-			read_line(out, lines.number, text, now);
+			read_line(out, lines.number, text, now, &j);
 	}
 	record_begin(out, READING_LINES_END);
 	record_end(out);

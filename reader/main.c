@@ -19,6 +19,7 @@
 #include "account_lines.h"
 #include "log_file.h"
 #include "pool.h"
+#include "reading/facts.h"
 #include "reading/keys.h"
 #include "wall/enter.h"
 
@@ -197,12 +198,14 @@ send_key_progress(uint64_t bytes, void *arg)
 	record_flush(&out);
 }
 
+/* judge is of the keys of lines; NULL: these are not judged. */
 static bool
 obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
-    const struct input_sink *sink)
+    const struct input_sink *sink, const struct kv_judge *judge)
 {
 	struct input_file file;
 	struct input_problem problem = { 0 };
+	uint64_t used;
 	bool ok;
 	int fd;
 
@@ -211,8 +214,9 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 		close(file.fd);
 		return true;
 	}
-	if (tag == READING_LINES && (fd = orders_next_descriptor(o)) != -1) {
-		account_lines_read(&out, fd);
+	if (tag == READING_LINES && record_get_limited(&b, INT64_MAX, &used) &&
+	    (fd = orders_next_descriptor(o)) != -1) {
+		account_lines_read(&out, fd, judge, (int64_t)used);
 		close(fd);
 		return true;
 	}
@@ -229,7 +233,8 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 
 /* Sends the keys of all files, for a front that does more than judge them. */
 static int
-read_keys(struct orders *o, const struct setup *setup)
+read_keys(struct orders *o, const struct setup *setup,
+    const struct kv_judge *judge)
 {
 	struct input_room room = { 0 };
 	const struct input_sink sink = {
@@ -250,7 +255,7 @@ read_keys(struct orders *o, const struct setup *setup)
 			return CLI_UNCHECKED;
 		if (tag == READING_END)
 			break;
-		if (!obey_key_order(o, tag, b, &sink))
+		if (!obey_key_order(o, tag, b, &sink, judge))
 			return CLI_UNCHECKED;
 	}
 	input_room_free(&room);
@@ -274,8 +279,10 @@ answer_key(const struct input_key *key, void *arg)
 	struct finding f;
 
 	input_judge(q->judge, key, (int64_t)q->now, &d);
-	finding_describe(&f, q->judge, key, &d, false);
-	finding_send(&out, READING_FOUND, &f);
+	finding_describe(&f, q->judge, finding_name_source, key, &d, false);
+	record_begin(&out, READING_VERDICT);
+	finding_add_verdict(&out, &f);
+	record_end(&out);
 	record_flush(&out);
 }
 
@@ -288,10 +295,6 @@ judge_keys(struct orders *o, struct kv_judge *judge)
 	struct kv_bytes b;
 	uint8_t tag;
 
-	record_begin(&out, READING_REVISIONS);
-	for (size_t i = 0; i < judge->n_filters; i++)
-		record_add_number(&out, judge->filter[i].pkbf.header.revision);
-	record_end(&out);
 	while (orders_next(o, &tag, &b)) {
 		if (tag == READING_END) {
 			record_begin(&out, READING_KEYS_END);
@@ -305,6 +308,19 @@ judge_keys(struct orders *o, struct kv_judge *judge)
 			break;
 	}
 	return CLI_UNCHECKED;
+}
+
+/* Whether a key that no file of the judge lists is clean. */
+static bool
+has_all(const struct kv_judge *judge)
+{
+	for (size_t i = 0; i < judge->n_filters; i++)
+		if (judge->filter[i].pkbf.fd == -1)
+			return false;
+	for (size_t i = 0; i < judge->n_lists; i++)
+		if (judge->list[i].blocklist.fd == -1)
+			return false;
+	return judge->broken[0] == '\0';
 }
 
 /* Sends what the judge says of the keys of all files. */
@@ -322,7 +338,7 @@ read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
 		.all = (setup->flags & READING_ALL) != 0,
 		.quiet = (setup->flags & READING_QUIET) != 0,
 	    });
-	r.partly = (setup->flags & READING_PARTLY) != 0;
+	r.partly = !has_all(judge);
 	r.found = send_found;
 	r.found_problem = send_problem;
 	r.found_note = send_note;
@@ -359,11 +375,12 @@ main(void)
 	struct wall_kept kept = { 0 };
 	unsigned int walls;
 	int status;
-	bool keys;
+	bool keys, judged;
 
 	if (!handed_setup(&orders, &setup))
 		return CLI_UNCHECKED;
 	keys = (setup.flags & READING_KEYS) != 0;
+	judged = !keys || (setup.flags & READING_JUDGED) != 0;
 	/* The file of the time zone is read while that is possible. */
 	if ((setup.flags & READING_LOGS) != 0) {
 		(void)setenv("TZ", setup.config != NULL ? setup.config : "", 1);
@@ -373,18 +390,20 @@ main(void)
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	kept.memory = find_memory(&setup);
 	walls = wall_enter(&kept);
-	if (!keys) {
+	if (judged) {
 		(void)wall_refuse_calls(&opening);
 		if (!handed_judge(&orders, &setup, &judge))
 			return CLI_UNCHECKED;
 	}
 	walls |= wall_refuse_calls(&kept);
 	send_hello(walls);
-	if (keys)
-		return read_keys(&orders, &setup);
-	status = (setup.flags & READING_ASKED) != 0 ?
-	    judge_keys(&orders, &judge) :
-	    read_report(&orders, &setup, &judge);
-	kv_judge_close(&judge);
+	if (judged)
+		facts_send(&out, &judge);
+	status = keys ? read_keys(&orders, &setup, judged ? &judge : NULL) :
+	    (setup.flags & READING_ASKED) != 0 ?
+			judge_keys(&orders, &judge) :
+			read_report(&orders, &setup, &judge);
+	if (judged)
+		kv_judge_close(&judge);
 	return status;
 }

@@ -41,3 +41,24 @@ task_judge_filter(struct task_work *t)
 	ask_tell();
 	return true;
 }
+
+/* The name of the filter. Whether it was read, and how many bits are set. */
+bool
+task_filter_facts(struct task_work *t)
+{
+	static char shown[WORKING_TEXT_BYTES];
+	struct filter_facts facts = { .set = 0 };
+	struct record_out *o;
+	struct kv_pkbf f;
+	bool ok;
+
+	if (!record_get_text(&t->args, shown, sizeof(shown)))
+		return false;
+	ok = kv_pkbf_open_fd(t->fd[0], &f) == KV_OK &&
+	    filter_facts_read(shown, &f, &facts);
+	o = task_result();
+	record_add_number(o, ok);
+	record_add_number(o, facts.set);
+	ask_tell();
+	return true;
+}

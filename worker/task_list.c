@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /* The tasks about exact lists: cli/tasks/list.h wants them. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "kv_sources.h"
 #include "published/index.h"
+#include "published/lookup.h"
 #include "published/manifest.h"
 #include "published/records.h"
 #include "published/sources.h"
 #include "published/unpack.h"
+#include "sets/list_facts.h"
 #include "sets/losses.h"
 #include "tasks.h"
 
@@ -109,6 +113,85 @@ task_lost_records(struct task_work *t)
 	    !losses_of_records(&a, &b, &lost))
 		return false;
 	record_add_number(task_result(), lost);
+	ask_tell();
+	return true;
+}
+
+/* --- what is installed ---------------------------------------------------- */
+
+/*
+ * The name of the list, and whether the second file has its sources. Whether a
+ * login can use it, why not, and the facts.
+ */
+bool
+task_list_facts(struct task_work *t)
+{
+	static char shown[WORKING_TEXT_BYTES];
+	char why[LIST_WHY_BYTES];
+	struct record_out *o;
+	struct list_facts f;
+	bool named, ok;
+
+	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
+	    !record_get_flag(&t->args, &named))
+		return false;
+	ok = list_facts_read(shown, t->fd[0], named ? t->fd[1] : -1, &f, why);
+	o = task_result();
+	record_add_number(o, ok);
+	record_add_text(o, why);
+	record_add_number(o, f.records);
+	record_add_number(o, f.hashes);
+	record_add_number(o, f.dated);
+	record_add_number(o, (uint64_t)f.time);
+	ask_tell();
+	return true;
+}
+
+/* A number. What LIST.sources says of that source, behind its name. */
+bool
+task_source(struct task_work *t)
+{
+	static char words[KV_SOURCES_MAX_BYTES];
+	char name[KV_SOURCE_NAME_BYTES];
+	uint64_t id;
+
+	if (!record_get_limited(&t->args, UINT8_MAX, &id))
+		return false;
+	kv_sources_read(t->fd[0], (uint8_t)id, name, words, sizeof(words));
+	record_add_text(task_result(), words);
+	ask_tell();
+	return true;
+}
+
+static void
+tell_path(struct kv_span path, void *arg)
+{
+	struct record_out *o = task_result();
+
+	(void)arg;
+	record_add_number(o, true);
+	record_add_bytes(o, path.p, path.len);
+	ask_tell();
+}
+
+/* A hash. The paths that LIST.lookup has for it, and why it may have more. */
+bool
+task_lookup(struct task_work *t)
+{
+	char why[LOOKUP_WHY_BYTES] = "";
+	struct kv_blocklist_hash h;
+	struct record_out *o;
+	struct kv_span hash;
+
+	if (kv_bytes_get_string(&t->args, &hash) != KV_OK ||
+	    hash.len != sizeof(h.byte))
+		return false;
+	memcpy(h.byte, hash.p, sizeof(h.byte));
+	if (lookup_find(t->fd[0], &h, tell_path, NULL, why))
+		*why = '\0';
+	o = task_result();
+	record_add_number(o, false);
+	record_add_text(o, why);
 	ask_tell();
 	return true;
 }

@@ -52,6 +52,9 @@ bool task_sources(struct task_work *t);
 bool task_records(struct task_work *t);
 bool task_unpack(struct task_work *t);
 bool task_lost_records(struct task_work *t);
+bool task_list_facts(struct task_work *t);
+bool task_source(struct task_work *t);
+bool task_lookup(struct task_work *t);
 
 /* task_publish.c */
 bool task_judge(struct task_work *t);
@@ -61,6 +64,7 @@ bool task_delta(struct task_work *t);
 /* task_filter.c */
 bool task_filter_head(struct task_work *t);
 bool task_judge_filter(struct task_work *t);
+bool task_filter_facts(struct task_work *t);
 
 /* Starts a part of the result; ask_tell sends it. */
 struct record_out *task_result(void);

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "host/fuse_mounts.h"
 #include "host/root_file.h"
+#include "reading/judging.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
 #include "reading/talk.h"
@@ -70,7 +71,9 @@ struct run {
 	struct audit_found found;
 	int64_t deadline; /* 0: nobody waits for its files */
 	struct talk talk;
-	bool talks;
+	bool talks, has_facts;
+	/* By whose files the reader judges the keys; NULL: it does not. */
+	const struct kv_judge *judge;
 	char *broken; /* why there is no reader at all; NULL */
 };
 
@@ -155,6 +158,21 @@ add_lost(struct audit_found *found, uint64_t ways, struct kv_span blob)
 	}
 }
 
+/* Reports a key of a line, with what the reader says of it. */
+static void
+report_one_key(struct run *run, const struct input_key *key,
+    const struct finding *found)
+{
+	struct kv_decision d;
+
+	if (run->judge == NULL) {
+		report_key(run->r, key);
+		return;
+	}
+	judging_decide(run->judge, found, &key->key, &d);
+	report_decided(run->r, key, &d);
+}
+
 /* Reports a key of a file; ca is that of a certificate. */
 static void
 report_line_key(struct run *run, const struct step *file,
@@ -181,13 +199,13 @@ report_line_key(struct run *run, const struct step *file,
 		gain = find_gain(found, file->ways, kv_keytype_name(last->type),
 		    kv_pubkey_bits(last));
 	r->only_refused = gain.sure == 0 && gain.revocable == 0;
-	report_key(r, &key);
+	report_one_key(run, &key, &line->key_found);
 	if (line->ca.type != KV_KEY_NONE) {
 		key.part = KV_PART_CA;
 		key.key = line->ca;
 		key.type = kv_keytype_name(line->ca.type);
 		key.bits = kv_pubkey_bits(&line->ca);
-		report_key(r, &key);
+		report_one_key(run, &key, &line->ca_found);
 		/* One of its keys alone lets nobody in. */
 		r->usable = before.usable + (r->usable - before.usable == 2);
 	}
@@ -311,6 +329,11 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	struct run *run = t->arg;
 	const struct step *s = run->head;
 
+	if (run->judge != NULL && !run->has_facts) {
+		run->has_facts = true;
+		return tag == READING_FACTS &&
+		    judging_receive_facts(run->judge, b);
+	}
 	if (tag == READING_KEYS_END) {
 		t->ended = true;
 		return run->n_files == 0 && b.left == 0;
@@ -323,7 +346,7 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 		make_steps(run);
 		return b.left == 0;
 	}
-	if (!reading_receive_line(tag, b, &line))
+	if (!reading_receive_line(tag, b, run->judge, &line))
 		return false;
 	if (tag == READING_LINE_KEY)
 		report_line_key(run, s, &line);
@@ -345,6 +368,7 @@ send_file(struct run *run, struct step *s)
 	if (fd == -1)
 		return;
 	talk_begin(&run->talk, READING_LINES, 0, fd);
+	record_add_number(&run->talk.packet, (uint64_t)run->r->now);
 	record_end(&run->talk.packet);
 	/* No answer before this one is about it. */
 	s->sent = true;
@@ -360,8 +384,12 @@ start_reader(struct run *run)
 		.arg = run,
 	};
 	run->talks = true;
+	run->has_facts = false;
 	talk_start(&run->talk);
-	talk_send_setup(&run->talk, READING_KEYS);
+	if (run->judge != NULL)
+		judging_hand_over(run->judge, &run->talk);
+	else
+		talk_send_setup(&run->talk, READING_KEYS);
 	for (struct step *s = run->head; s != NULL; s = s->next)
 		if (s->tag == OPENER_FILE)
 			send_file(run, s);
@@ -405,6 +433,7 @@ abandon_account(struct run *run, const char *reason)
 static void
 report_reader(struct run *run, const char *why)
 {
+	run->r->broken_off = true;
 	report_problem_at(run->r, "the files of accounts", 0, why);
 }
 
@@ -677,6 +706,9 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		.done = done,
 		.arg = arg,
 		.ok = source != NULL,
+		.judge = r->on_key == NULL && r->decide == judging_key ?
+		    r->judge :
+		    NULL,
 		.files_max = count_files(),
 	};
 

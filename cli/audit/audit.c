@@ -12,7 +12,7 @@
 #include "audit/header.h"
 #include "logs/login_logs.h"
 #include "command.h"
-#include "reading/report.h"
+#include "reading/chosen.h"
 #include "working/weak.h"
 
 #define TIMEOUT_MAX 3600
@@ -34,6 +34,7 @@ struct options {
 
 struct audit {
 	const struct options *o;
+	const struct judging *judging;
 	struct report report;
 	struct machine machine;
 	struct audit_table table;
@@ -44,11 +45,12 @@ struct audit {
 
 /* Prints the first line of --json, if that was asked for. False after a message. */
 static bool
-print_header(const struct options *o, const struct kv_judge *judge, int64_t now)
+print_header(const struct options *o, const struct judging *judging,
+    int64_t now)
 {
 	const struct audit_header header = {
 		.options = &o->judge,
-		.judge = judge,
+		.judging = judging,
 		.sshd = &o->sshd,
 		.whole = o->n_users == 0,
 		.all = o->all,
@@ -107,19 +109,20 @@ begin_audit(void *arg)
 {
 	struct audit *a = arg;
 
-	if (!print_header(a->o, a->report.judge, a->report.now))
+	if (!print_header(a->o, a->judging, a->report.now))
 		return false;
 	begin_logins(a);
 	return true;
 }
 
 static int
-run_audit(const struct options *o, const struct kv_judge *judge)
+run_audit(const struct options *o, const struct judging *judging)
 {
 	struct audit a = {
 		.o = o,
+		.judging = judging,
 		.report = {
-			.judge = judge, .json = o->json, .all = o->all,
+			.json = o->json, .all = o->all,
 			.quiet = o->quiet, .out = stdout, .err = stderr,
 			.now = time(NULL), 
 			.weak = weak_new(working_weak),
@@ -139,6 +142,7 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	};
 	int status = CLI_UNCHECKED;
 
+	judging_report(&a.report, &judging->judge);
 	if (o->deny_weak) {
 		a.report.on_weak = deny_weak_add;
 		a.report.on_weak_arg = &a.deny;
@@ -159,8 +163,8 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 		if (!o->quiet)
 			report_summary(&a.report);
 		if (o->deny_weak &&
-		    !deny_weak_write(&a.deny, &judge->config, o->judge.config,
-			o->yes))
+		    !deny_weak_write(&a.deny, &judging->judge.config,
+			o->judge.config, o->yes))
 			status = CLI_UNCHECKED;
 	}
 	deny_weak_free(&a.deny);
@@ -244,7 +248,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 		.sshd = { .path = SSHD_PATH },
 		.timeout = MACHINE_TIMEOUT_DEFAULT,
 	};
-	struct kv_judge judge;
+	struct judging judging;
 	int status = CLI_UNCHECKED;
 
 	o.user = calloc((size_t)argc, sizeof(*o.user));
@@ -254,9 +258,10 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("%s", strerror(errno));
 	else if ((status = read_options(cmd, argc, argv, &o)) == -1) {
 		status = CLI_UNCHECKED;
-		if (cli_judge_open(&judge, &o.judge)) {
-			status = run_audit(&o, &judge);
-			kv_judge_close(&judge);
+		if (chosen_open(&judging, &o.judge)) {
+			status = run_audit(&o, &judging);
+			if (!chosen_close(&judging))
+				status = CLI_UNCHECKED;
 		} else
 			print_unjudged(&o);
 	}

@@ -10,7 +10,6 @@
 
 #include "doctor/doctor.h"
 #include "base/io.h"
-#include "sets/list_names.h"
 #include "base/json_text.h"
 #include "reading/talk.h"
 #include "working/hash.h"
@@ -44,27 +43,26 @@ filter_to_json(const struct kv_filter *f)
 }
 
 static json_t *
-list_to_json(const struct kv_list *l)
+list_to_json(const struct kv_list *l, const struct facts_date *date)
 {
-	int64_t time;
-	const bool dated = list_names_read_date(l->sources, &time);
-
 	return json_pack("{s:s, s:o, s:n, s:o, s:I, s:o}", "kind", "list",
 	    "file", json_text(l->path), "revision", "time_seconds",
-	    dated ? json_integer(time) : json_null(), "entries",
+	    date->known ? json_integer(date->seconds) : json_null(), "entries",
 	    (json_int_t)l->blocklist.records, "sha256",
 	    hash_file(l->path, l->blocklist.fd));
 }
 
 static json_t *
-lists_to_json(const struct kv_judge *judge)
+lists_to_json(const struct judging *j)
 {
 	json_t *lists = json_array();
 
-	for (size_t i = 0; judge != NULL && i < judge->n_filters; i++)
-		json_array_append_new(lists, filter_to_json(&judge->filter[i]));
-	for (size_t i = 0; judge != NULL && i < judge->n_lists; i++)
-		json_array_append_new(lists, list_to_json(&judge->list[i]));
+	for (size_t i = 0; j != NULL && i < j->judge.n_filters; i++)
+		json_array_append_new(lists,
+		    filter_to_json(&j->judge.filter[i]));
+	for (size_t i = 0; j != NULL && i < j->judge.n_lists; i++)
+		json_array_append_new(lists,
+		    list_to_json(&j->judge.list[i], &j->date[i]));
 	return lists;
 }
 
@@ -130,7 +128,7 @@ guarded_to_json(const struct doctor *d)
 {
 	static const char *const checks[] = { "guard", "match", "user-ca",
 		"hostbased", "service" };
-	const struct kv_config *c = &d->judge.config;
+	const struct kv_config *c = &d->judging.judge.config;
 	enum doctor_status worst = DOCTOR_OK;
 
 	if (d->settings == NULL)
@@ -140,10 +138,11 @@ guarded_to_json(const struct doctor *d)
 			worst = doctor_status(d, checks[i]);
 	if (worst == DOCTOR_BROKEN)
 		return json_false();
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		return json_null();
 	if (c->on_hit != KV_ACTION_DENY ||
-	    (c->on_probable != KV_ACTION_DENY && d->judge.n_filters > 0))
+	    (c->on_probable != KV_ACTION_DENY &&
+		d->judging.judge.n_filters > 0))
 		return json_false();
 	return worst == DOCTOR_OK ? json_true() : json_null();
 }
@@ -223,7 +222,8 @@ audit_header_print(const struct audit_header *h)
 	    "header", 1, "format", AUDIT_FORMAT, "host", json_text(host),
 	    "time", when, "time_seconds", (json_int_t)h->now, "whole", h->whole,
 	    "all", h->all, "versions", versions_to_json(h->sshd), "lists",
-	    lists_to_json(h->judge), "walls_missing", missing_walls_to_json());
+	    lists_to_json(h->judging), "walls_missing",
+	    missing_walls_to_json());
 	if (o != NULL && !add_doctor(h, o)) {
 		json_decref(o);
 		o = NULL;

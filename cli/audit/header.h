@@ -7,12 +7,12 @@
 #ifndef CLI_AUDIT_HEADER_H
 #define CLI_AUDIT_HEADER_H
 
-#include "reading/report.h"
+#include "reading/judging.h"
 #include "sshd_config/sshd_config.h"
 
 struct audit_header {
 	const struct cli_judge_options *options;
-	const struct kv_judge *judge; /* NULL: there is none */
+	const struct judging *judging; /* NULL: there is none */
 	const struct sshd *sshd;
 	bool whole; /* all accounts, and the host keys */
 	bool all;   /* keys that are not listed are printed too */
@@ -20,7 +20,7 @@ struct audit_header {
 };
 
 /*
- * Reads every filter and list to its end, and makes all checks of keyveto
+ * Has every filter and list read to its end, and makes all checks of keyveto
  * doctor, if run as root. Prints the first line. False after a message.
  */
 bool audit_header_print(const struct audit_header *h);

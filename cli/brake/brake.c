@@ -306,8 +306,7 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	struct audit_refused h = { .n = 0 };
 	bool ok;
 
-	r->judge = &j->judge;
-	r->decide = judging_key;
+	judging_report(r, &j->judge);
 	r->by_action = r->quiet = true;
 	r->now = b->at != 0 ? b->at : time(NULL);
 	ok = read_accounts(b, has_sshd) &&
@@ -316,6 +315,10 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	    (all == NULL || add_found(all, &h) ||
 		cli_failed(b->change->path, "cannot be judged"));
 	audit_refused_free(&h);
+	if (r->broken_off)
+		ok = cli_error("%s: cannot be judged: the reader of files "
+			       "failed",
+		    b->change->path);
 	return end_judging(b, j) && ok;
 }
 

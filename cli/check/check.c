@@ -13,6 +13,7 @@
 
 #include "base/color.h"
 #include "command.h"
+#include "reading/chosen.h"
 #include "reading/reading.h"
 #include "upkeep/own_list.h"
 
@@ -102,8 +103,9 @@ static int
 run_check(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct report_options o = { 0 };
-	struct opened_files *files;
-	struct kv_judge judge;
+	struct chosen_reading files;
+	struct judging judging;
+	char why[WALL_WHY_BYTES];
 	struct report r;
 	struct progress progress;
 	uint64_t total = 0, jobs = 1;
@@ -129,45 +131,36 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 		return CLI_UNCHECKED;
 	if (!own_list_add(&o.judge))
 		return CLI_UNCHECKED;
-	cli_judge_choose_config(&o.judge);
-	if ((files = opened_files_new(o.judge.config)) == NULL) {
-		cli_error("%s", strerror(ENOMEM));
-		return CLI_UNCHECKED;
-	}
-	o.judge.opened = opened_files_add;
-	o.judge.opened_arg = files;
-	if (!cli_judge_open_partly(&judge, &o.judge, &partly)) {
-		opened_files_free(files);
-		return CLI_UNCHECKED;
-	}
-	if (own && !o.quiet)
-		report_choice(chosen[0], &judge);
-	report_init(&r, &judge, &o);
-	r.partly = partly;
-	for (char **path = paths; *path != NULL; path++) {
+	for (char **path = paths; *path != NULL; path++)
 		total += input_size(*path);
+	files = (struct chosen_reading){
+		.threads = (size_t)jobs,
+		.flags = (o.json ? READING_JSON : 0u) |
+		    (o.all ? READING_ALL : 0u) |
+		    (o.quiet ? READING_QUIET : 0u) | (weak ? READING_WEAK : 0u),
+		.total = total,
+		.quiet = o.quiet,
+	};
+	if (!chosen_open_partly(&judging, &o.judge, &files, &partly))
+		return CLI_UNCHECKED;
+	if (own && !o.quiet)
+		report_choice(chosen[0], &judging.judge);
+	report_init(&r, &judging.judge, &o);
+	for (char **path = paths; *path != NULL; path++)
 		if (strcmp(*path, "-") == 0 && isatty(STDIN_FILENO) == 1)
 			cli_error("reading keys from standard input, up to "
 				  "Ctrl-D");
-	}
 	progress_start(&progress, "checking", total);
 	/* --quiet prints nothing but errors. */
 	if (o.quiet)
 		progress.shown = false;
-	ok = reading_run(&r,
-	    &(struct reading_options){
-		.judge = &o.judge,
-		.files = files,
-		.weak = weak,
-		.threads = (size_t)jobs,
-	    },
-	    paths, &progress);
+	ok = reading_run(&r, files.talk, paths, &progress);
 	progress_clear(&progress);
 	/* Without the reader's last words the totals are none. */
 	if (ok && !o.quiet)
 		report_summary(&r);
-	opened_files_free(files);
-	kv_judge_close(&judge);
+	/* What went wrong with the reader was said. */
+	(void)judging_close(&judging, why);
 	if (!cli_stdout_ok() || !ok)
 		return CLI_UNCHECKED;
 	return report_status(&r);

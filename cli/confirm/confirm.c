@@ -22,6 +22,7 @@
 #include "host/memory.h"
 #include "sets/list_consulted.h"
 #include "base/progress.h"
+#include "reading/chosen.h"
 #include "net/network.h"
 #include "upkeep/settings.h"
 
@@ -42,7 +43,7 @@ struct options {
 
 struct confirm {
 	const struct options *o;
-	struct kv_judge judge;
+	struct judging judging;
 	struct hits hits;
 	struct log_keys log;
 	struct api api;
@@ -90,7 +91,7 @@ judge_key(const struct input_key *key, void *arg)
 {
 	struct confirm *c = arg;
 
-	hits_judge(&c->hits, &c->judge, c->now, key);
+	hits_judge(&c->hits, &c->judging.judge, c->now, key);
 }
 
 static void
@@ -159,7 +160,8 @@ find_logged_keys(struct confirm *c, char **paths)
 				  "list");
 		return ok;
 	}
-	ok = machine_each_key(&c->judge, judge_logged_key, c, &problems);
+	ok = machine_each_key(&c->judging.judge, judge_logged_key, c,
+	    &problems);
 	if (problems > 0)
 		cli_error("note: not all files of this machine could be read: "
 			  "see keyveto audit");
@@ -174,7 +176,7 @@ static bool
 find_keys(struct confirm *c, char **words)
 {
 	struct named_keys named = {
-		.judge = &c->judge,
+		.judge = &c->judging.judge,
 		.key = judge_key,
 		.arg = c,
 	};
@@ -185,7 +187,8 @@ find_keys(struct confirm *c, char **words)
 	if (c->o->log)
 		ok = find_logged_keys(c, words);
 	else if (c->o->accounts) {
-		ok = machine_each_key(&c->judge, judge_key, c, &problems);
+		ok = machine_each_key(&c->judging.judge, judge_key, c,
+		    &problems);
 		if (problems > 0)
 			cli_error("not all files of this machine could be "
 				  "read: see keyveto audit");
@@ -410,13 +413,13 @@ write_list(struct confirm *c)
 	if (changed && !quiet)
 		cli_error("%s: %" PRIu64 " %s added", c->keep.list,
 		    c->batch.added, cli_plural(c->batch.added, "key", "keys"));
-	if (!list_is_consulted(&c->judge.config, c->keep.list))
-		list_advise_line(&c->judge.config, c->o->judge.config,
+	if (!list_is_consulted(&c->judging.judge.config, c->keep.list))
+		list_advise_line(&c->judging.judge.config, c->o->judge.config,
 		    c->keep.list);
 	else if (changed && !quiet)
 		cli_error("note: logins with %s are %s from now on%s",
 		    cli_plural(c->batch.added, "it", "them"),
-		    c->judge.config.on_hit == KV_ACTION_DENY ?
+		    c->judging.judge.config.on_hit == KV_ACTION_DENY ?
 			"refused" :
 			"still only logged, by OnHit,",
 		    c->allowed > 0 ? ", but for AllowKey" : "");
@@ -529,7 +532,7 @@ run(const struct options *o, const struct update_conf *conf, char **words)
 			  "a key or a file");
 		return status;
 	}
-	if (!open_api(&c, conf) || !cli_judge_open(&c.judge, &o->judge)) {
+	if (!open_api(&c, conf) || !chosen_open(&c.judging, &o->judge)) {
 		api_close(&c.api);
 		return status;
 	}
@@ -549,7 +552,8 @@ run(const struct options *o, const struct update_conf *conf, char **words)
 	list_batch_free(&c.batch);
 	log_keys_free(&c.log);
 	hits_free(&c.hits);
-	kv_judge_close(&c.judge);
+	if (!chosen_close(&c.judging))
+		status = CLI_UNCHECKED;
 	api_close(&c.api);
 	return status;
 }

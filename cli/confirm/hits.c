@@ -15,6 +15,7 @@
 #include "command.h"
 #include "confirm/keep.h"
 #include "kv_spki.h"
+#include "reading/judging.h"
 
 /* More places of one key are not kept. */
 #define PLACES_MAX 1000
@@ -151,7 +152,7 @@ hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
 	struct hit *made, *hit = NULL;
 	struct kv_decision d;
 
-	input_judge(judge, key, now, &d);
+	judging_key(judge, key, now, &d);
 	if (d.verdict == KV_VERDICT_ERROR) {
 		cli_error_at(key->path, key->line, d.reason);
 		h->problems++;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tasks/filter.h"
+
 bool
 doctor_read_filters(struct doctor *d)
 {
@@ -12,18 +14,21 @@ doctor_read_filters(struct doctor *d)
 	struct kv_paths paths;
 
 	d->config = o->config != NULL ? o->config : KV_CONFIG_PATH;
-	kv_judge_open_with(&d->judge, d->config, cli_judge_paths(o, &paths),
+	judging_open(&d->judging, d->config, cli_judge_paths(o, &paths),
 	    cli_open_as_login, NULL);
+	if (!judging_start(&d->judging, d->unread))
+		cli_error("%s", d->unread);
 	/* calloc(0) may return NULL. */
-	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
-	d->has_facts = calloc(d->judge.n_filters + 1, sizeof(*d->has_facts));
+	d->facts = calloc(d->judging.judge.n_filters + 1, sizeof(*d->facts));
+	d->has_facts = calloc(d->judging.judge.n_filters + 1,
+	    sizeof(*d->has_facts));
 	if (d->facts == NULL || d->has_facts == NULL)
 		return false;
-	for (size_t i = 0; i < d->judge.n_filters; i++) {
-		const struct kv_filter *f = &d->judge.filter[i];
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++) {
+		const struct kv_filter *f = &d->judging.judge.filter[i];
 
-		d->has_facts[i] = f->pkbf.fd != -1 &&
-		    filter_facts_read(f->path, &f->pkbf, &d->facts[i]);
+		d->has_facts[i] = d->unread[0] == '\0' && f->pkbf.fd != -1 &&
+		    tasks_filter_facts(f->path, &f->pkbf, &d->facts[i]);
 	}
 	return true;
 }
@@ -31,11 +36,11 @@ doctor_read_filters(struct doctor *d)
 void
 doctor_config(struct doctor *d)
 {
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		doctor_add(d, DOCTOR_BROKEN,
 		    "correct it with keyveto config edit; "
 		    "until then no key gets a verdict, and OnError decides",
-		    "%s", d->judge.broken);
+		    "%s", d->judging.judge.broken);
 	else
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s can be read, and is root's alone", d->config);
@@ -60,10 +65,10 @@ doctor_compare_config(struct doctor *d, const char *who, const char *path)
 void
 doctor_policy(struct doctor *d)
 {
-	const struct kv_config *c = &d->judge.config;
+	const struct kv_config *c = &d->judging.judge.config;
 
 	/* If keyveto.conf cannot be read, OnHit is unknown; OnError is not. */
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
 	else if (c->on_hit == KV_ACTION_DENY)
 		doctor_add(d, DOCTOR_OK, NULL,
@@ -74,8 +79,8 @@ doctor_policy(struct doctor *d)
 		    "set OnHit deny in keyveto.conf (keyveto config edit)",
 		    "OnHit %s: a listed key is let in, and logged",
 		    kv_action_name(c->on_hit));
-	if (d->judge.broken[0] == '\0' && c->on_hit == KV_ACTION_DENY &&
-	    c->on_probable != KV_ACTION_DENY && d->judge.n_filters > 0)
+	if (d->judging.judge.broken[0] == '\0' && c->on_hit == KV_ACTION_DENY &&
+	    c->on_probable != KV_ACTION_DENY && d->judging.judge.n_filters > 0)
 		doctor_add(d, DOCTOR_WARNING,
 		    "keyveto check names the lists of a key; set OnProbable "
 		    "deny in keyveto.conf (keyveto config edit) if no clean "
@@ -98,7 +103,7 @@ doctor_policy(struct doctor *d)
 void
 doctor_exceptions(struct doctor *d)
 {
-	const struct kv_config *c = &d->judge.config;
+	const struct kv_config *c = &d->judging.judge.config;
 	const char *lines = cli_plural(c->allowed.n, "line", "lines");
 	size_t past = 0, endless = 0;
 

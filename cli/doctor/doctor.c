@@ -107,7 +107,7 @@ run_check(struct doctor *d, size_t i)
 	if (checks[i].need == SSHD_ANSWER && d->settings == NULL)
 		doctor_add(d, DOCTOR_WARNING, NULL,
 		    "not looked at, since sshd gave no answer");
-	else if (checks[i].need == CONFIG && d->judge.broken[0] != '\0')
+	else if (checks[i].need == CONFIG && d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
 	else
 		checks[i].run(d);
@@ -130,6 +130,8 @@ doctor_run(struct doctor *d, const struct doctor_options *o)
 void
 doctor_free(struct doctor *d)
 {
+	char why[WALL_WHY_BYTES];
+
 	for (size_t i = 0; i < d->n; i++) {
 		free(d->finding[i].found);
 		free(d->finding[i].remedy);
@@ -138,7 +140,7 @@ doctor_free(struct doctor *d)
 	free(d->facts);
 	free(d->has_facts);
 	free(d->list);
-	kv_judge_close(&d->judge);
+	(void)judging_close(&d->judging, why);
 	sshd_settings_free(d->settings);
 	pam_stack_free(&d->pam);
 }

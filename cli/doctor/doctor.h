@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "sets/filter_facts.h"
+#include "reading/judging.h"
 #include "sets/list_facts.h"
 #include "base/json_text.h"
 #include "sshd_config/sshd_config.h"
@@ -72,10 +73,11 @@ struct doctor {
 	bool out_of_memory;
 
 	const char *config; /* the keyveto.conf that is checked */
-	struct kv_judge judge;
-	struct filter_facts *facts; /* of each filter of the judge */
-	bool *has_facts;	    /* facts[i] could be read */
-	struct doctor_list *list;   /* the same of each list */
+	struct judging judging;
+	char unread[WALL_WHY_BYTES]; /* why it could read no file; or "" */
+	struct filter_facts *facts;  /* of each filter of the judge */
+	bool *has_facts;	     /* facts[i] could be read */
+	struct doctor_list *list;    /* the same of each list */
 
 	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
 	char sshd_why[1024];

@@ -23,7 +23,7 @@ static const char *
 remedy_without_filter(const struct doctor *d, const char *path)
 {
 	/* The default one, of a machine that has got nothing yet. */
-	if (d->judge.n_lists == 0 && access(path, F_OK) == -1 &&
+	if (d->judging.judge.n_lists == 0 && access(path, F_OK) == -1 &&
 	    strcmp(path, KV_CONFIG_FILTER_PATH) == 0)
 		return "type keyveto update --source badkeys, which fetches "
 		       "the free list and says which line to add; until then "
@@ -34,10 +34,16 @@ remedy_without_filter(const struct doctor *d, const char *path)
 void
 doctor_filter(struct doctor *d)
 {
+	const struct kv_judge *judge = &d->judging.judge;
 	char why[256];
 
-	for (size_t i = 0; i < d->judge.n_filters; i++) {
-		const struct kv_filter *f = &d->judge.filter[i];
+	if (d->unread[0] != '\0' && judge->n_filters > 0) {
+		doctor_add(d, DOCTOR_WARNING, NULL, "not looked at: %s",
+		    d->unread);
+		return;
+	}
+	for (size_t i = 0; i < judge->n_filters; i++) {
+		const struct kv_filter *f = &d->judging.judge.filter[i];
 		const struct kv_pkbf_header *h = &d->facts[i].header;
 
 		if (f->pkbf.fd == -1)
@@ -61,9 +67,10 @@ doctor_filter(struct doctor *d)
 			    h->revision, h->entries,
 			    cli_plural(h->entries, "entry", "entries"));
 	}
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
-	else if (d->judge.n_filters == 0 && d->o->judge.n_blocklists == 0 &&
+	else if (d->judging.judge.n_filters == 0 &&
+	    d->o->judge.n_blocklists == 0 &&
 	    access(KV_CONFIG_FILTER_PATH, F_OK) == 0)
 		doctor_add(d, DOCTOR_WARNING,
 		    "add the line 'Filter " KV_CONFIG_FILTER_PATH
@@ -71,7 +78,7 @@ doctor_filter(struct doctor *d)
 		    "no login consults " KV_CONFIG_FILTER_PATH
 		    ": with a Blocklist line in keyveto.conf it needs a line "
 		    "of its own");
-	else if (d->judge.n_filters == 0)
+	else if (d->judging.judge.n_filters == 0)
 		doctor_add_unused(d, NO_FILTER);
 }
 
@@ -82,7 +89,7 @@ warn_without_filter(struct doctor *d)
 	for (size_t i = 0; i < d->n; i++)
 		if (d->finding[i].check == d->check)
 			return;
-	if (d->judge.n_filters == 0 && d->judge.n_lists > 0)
+	if (d->judging.judge.n_filters == 0 && d->judging.judge.n_lists > 0)
 		doctor_add_unused(d, NO_FILTER);
 	else
 		doctor_add(d, DOCTOR_WARNING, NULL,
@@ -95,7 +102,7 @@ doctor_filter_age(struct doctor *d)
 	const uint64_t now = (uint64_t)d->now;
 	char when[64];
 
-	for (size_t i = 0; i < d->judge.n_filters; i++) {
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++) {
 		const char *path = d->facts[i].path;
 		const uint64_t time = d->facts[i].header.time;
 
@@ -128,7 +135,7 @@ doctor_filter_age(struct doctor *d)
 void
 doctor_filter_rate(struct doctor *d)
 {
-	for (size_t i = 0; i < d->judge.n_filters; i++) {
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++) {
 		const struct filter_facts *f = &d->facts[i];
 		double rate;
 
@@ -164,7 +171,7 @@ check_canary(const struct input_key *key, void *arg)
 	struct kv_decision decision;
 
 	c->keys++;
-	input_judge(&c->d->judge, key, c->d->now, &decision);
+	judging_key(&c->d->judging.judge, key, c->d->now, &decision);
 	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0 ||
 	    decision.list != NULL)
 		return;
@@ -214,7 +221,7 @@ doctor_canaries(struct doctor *d)
 			return;
 		}
 	}
-	if (d->judge.n_filters + d->judge.n_lists == 0) {
+	if (d->judging.judge.n_filters + d->judging.judge.n_lists == 0) {
 		warn_without_filter(d);
 		return;
 	}

@@ -120,10 +120,10 @@ check_user(struct doctor *d, const char *keyword, const char *name,
 	}
 	check_access(d, pw, path, X_OK);
 	check_access(d, pw, d->config, R_OK);
-	for (size_t i = 0; i < d->judge.n_filters; i++)
-		check_access(d, pw, d->judge.filter[i].path, R_OK);
-	for (size_t i = 0; i < d->judge.n_lists; i++)
-		check_access(d, pw, d->judge.list[i].path, R_OK);
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++)
+		check_access(d, pw, d->judging.judge.filter[i].path, R_OK);
+	for (size_t i = 0; i < d->judging.judge.n_lists; i++)
+		check_access(d, pw, d->judging.judge.list[i].path, R_OK);
 	if (doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s can run the guard and read what it needs", pw->pw_name);

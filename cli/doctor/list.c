@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sets/list_consulted.h"
+#include "tasks/list.h"
 
 static const char add_line[] = "add the line \"Blocklist " LIST_WEAK_PATH
 			       "\" to keyveto.conf, with keyveto config edit";
@@ -17,21 +18,34 @@ static const char add_lines[] =
     "\", and \"Filter " KV_CONFIG_FILTER_PATH
     "\" if there is no Filter line, to keyveto.conf, with keyveto config edit";
 
+/* The file of the list's sources, as a login reads it; -1: it reads none. */
+static int
+find_sources(const struct doctor *d, const struct kv_list *l)
+{
+	char *path = NULL;
+	int fd = -1;
+
+	if (asprintf(&path, "%s" KV_SOURCES_SUFFIX, l->path) != -1)
+		fd = judging_find_file(&d->judging.judge, path);
+	free(path);
+	return fd;
+}
+
 bool
 doctor_read_lists(struct doctor *d)
 {
-	d->list = calloc(d->judge.n_lists + 1, sizeof(*d->list));
+	d->list = calloc(d->judging.judge.n_lists + 1, sizeof(*d->list));
 	if (d->list == NULL)
 		return false;
-	for (size_t i = 0; i < d->judge.n_lists; i++) {
-		const struct kv_list *l = &d->judge.list[i];
+	for (size_t i = 0; i < d->judging.judge.n_lists; i++) {
+		const struct kv_list *l = &d->judging.judge.list[i];
 		struct doctor_list *known = &d->list[i];
 
 		if (l->blocklist.fd == -1)
 			snprintf(known->why, sizeof(known->why), "%s", l->why);
-		else
-			known->has_facts = list_facts_read(l->path,
-			    l->blocklist.fd, l->sources, &known->facts,
+		else if (d->unread[0] == '\0')
+			known->has_facts = tasks_list_facts(l->path,
+			    l->blocklist.fd, find_sources(d, l), &known->facts,
 			    known->why);
 	}
 	return true;
@@ -56,7 +70,7 @@ check_names(struct doctor *d, const struct kv_list *l)
 	int fd = -1, n;
 
 	n = snprintf(path, sizeof(path), "%s" KV_SOURCES_SUFFIX, l->path);
-	if (l->sources != -1 || n < 0 || (size_t)n >= sizeof(path) ||
+	if (find_sources(d, l) != -1 || n < 0 || (size_t)n >= sizeof(path) ||
 	    access(path, F_OK) == -1)
 		return;
 	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
@@ -72,7 +86,7 @@ check_names(struct doctor *d, const struct kv_list *l)
 static void
 check_weak_list(struct doctor *d)
 {
-	const struct kv_config *config = &d->judge.config;
+	const struct kv_config *config = &d->judging.judge.config;
 	const char *remedy = add_line;
 
 	/* Options stand for lines of the configuration. */
@@ -90,8 +104,15 @@ check_weak_list(struct doctor *d)
 void
 doctor_list(struct doctor *d)
 {
-	for (size_t i = 0; i < d->judge.n_lists; i++) {
-		const struct kv_list *l = &d->judge.list[i];
+	const struct kv_judge *judge = &d->judging.judge;
+
+	if (d->unread[0] != '\0' && judge->n_lists > 0) {
+		doctor_add(d, DOCTOR_WARNING, NULL, "not looked at: %s",
+		    d->unread);
+		return;
+	}
+	for (size_t i = 0; i < judge->n_lists; i++) {
+		const struct kv_list *l = &judge->list[i];
 		const struct list_facts *f = &d->list[i].facts;
 
 		if (l->blocklist.fd == -1)
@@ -108,11 +129,11 @@ doctor_list(struct doctor *d)
 			    cli_plural(f->records, "record", "records"));
 		check_names(d, l);
 	}
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
-	else if (d->judge.n_lists == 0)
+	else if (d->judging.judge.n_lists == 0)
 		doctor_add_unused(d, "there is no exact list");
-	if (d->judge.broken[0] == '\0')
+	if (d->judging.judge.broken[0] == '\0')
 		check_weak_list(d);
 }
 
@@ -150,15 +171,15 @@ doctor_list_age(struct doctor *d)
 {
 	size_t looked_at = 0;
 
-	for (size_t i = 0; i < d->judge.n_lists; i++) {
+	for (size_t i = 0; i < d->judging.judge.n_lists; i++) {
 		if (!d->list[i].has_facts)
 			continue;
 		check_age(d, &d->list[i].facts);
 		looked_at++;
 	}
-	if (d->judge.broken[0] != '\0')
+	if (d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
-	else if (d->judge.n_lists == 0)
+	else if (d->judging.judge.n_lists == 0)
 		doctor_add_unused(d, "there is no exact list");
 	else if (looked_at == 0)
 		doctor_add(d, DOCTOR_WARNING, NULL,

@@ -14,8 +14,8 @@ static bool
 shows_filter(const struct doctor *d, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (strcmp(d->judge.filter[j].path, d->judge.filter[i].path) ==
-		    0)
+		if (strcmp(d->judging.judge.filter[j].path,
+			d->judging.judge.filter[i].path) == 0)
 			return false;
 	return d->has_facts[i];
 }
@@ -25,7 +25,8 @@ static bool
 shows_list(const struct doctor *d, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (strcmp(d->judge.list[j].path, d->judge.list[i].path) == 0)
+		if (strcmp(d->judging.judge.list[j].path,
+			d->judging.judge.list[i].path) == 0)
 			return false;
 	return d->list[i].has_facts;
 }
@@ -71,11 +72,11 @@ doctor_to_json(const struct doctor *d)
 			      f->remedy != NULL ? json_text(f->remedy) :
 						  json_null())) == 0;
 	}
-	for (size_t i = 0; i < d->judge.n_filters; i++)
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++)
 		if (shows_filter(d, i))
 			ok &= json_array_append_new(filters,
 				  filter_to_json(d, &d->facts[i])) == 0;
-	for (size_t i = 0; i < d->judge.n_lists; i++)
+	for (size_t i = 0; i < d->judging.judge.n_lists; i++)
 		if (shows_list(d, i))
 			ok &= json_array_append_new(lists,
 				  list_to_json(d, &d->list[i].facts)) == 0;
@@ -148,7 +149,7 @@ print_filters(const struct doctor *d)
 
 	for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
 		print_head(metrics[m].name, metrics[m].help);
-		for (size_t i = 0; i < d->judge.n_filters; i++) {
+		for (size_t i = 0; i < d->judging.judge.n_filters; i++) {
 			const struct filter_facts *f = &d->facts[i];
 			const double figure[] = {
 				f->header.revision,
@@ -185,7 +186,7 @@ print_lists(const struct doctor *d)
 
 	for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
 		print_head(metrics[m].name, metrics[m].help);
-		for (size_t i = 0; i < d->judge.n_lists; i++) {
+		for (size_t i = 0; i < d->judging.judge.n_lists; i++) {
 			const struct list_facts *f = &d->list[i].facts;
 			const double figure[] = {
 				(double)f->records,

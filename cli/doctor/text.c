@@ -26,7 +26,7 @@ print_guarded(const struct doctor *d)
 		color_print(stdout, COLOR_BAD, "not guarded");
 	else if (guarded < open || doctor_status(d, "match") != DOCTOR_OK)
 		color_print(stdout, COLOR_BAD, "guarded in part");
-	else if (d->judge.config.on_hit == KV_ACTION_WARN)
+	else if (d->judging.judge.config.on_hit == KV_ACTION_WARN)
 		color_print(stdout, COLOR_WARNING, "guarded, and only logged");
 	else
 		color_print(stdout, COLOR_GOOD, "guarded");
@@ -51,22 +51,22 @@ print_lists(const struct doctor *d)
 {
 	int64_t lists = -1, filters = -1, age;
 
-	for (size_t i = 0; i < d->judge.n_lists; i++) {
+	for (size_t i = 0; i < d->judging.judge.n_lists; i++) {
 		age = d->now - d->list[i].facts.time;
 		if (d->list[i].has_facts && d->list[i].facts.dated &&
 		    age > lists)
 			lists = age;
 	}
-	for (size_t i = 0; i < d->judge.n_filters; i++) {
+	for (size_t i = 0; i < d->judging.judge.n_filters; i++) {
 		age = d->now - (int64_t)d->facts[i].header.time;
 		if (d->has_facts[i] && d->facts[i].header.time > 0 &&
 		    d->facts[i].header.time <= (uint64_t)d->now &&
 		    age > filters)
 			filters = age;
 	}
-	print_count(d->judge.n_lists, "list", "lists", lists);
-	print_count(d->judge.n_filters, "filter", "filters", filters);
-	if (d->judge.n_lists + d->judge.n_filters == 0)
+	print_count(d->judging.judge.n_lists, "list", "lists", lists);
+	print_count(d->judging.judge.n_filters, "filter", "filters", filters);
+	if (d->judging.judge.n_lists + d->judging.judge.n_filters == 0)
 		fputs("; no list", stdout);
 }
 

@@ -60,7 +60,7 @@ bool
 doctor_next_notes(const struct doctor *d, size_t *next, const char **pathp,
     struct update_notes *notes)
 {
-	const struct kv_config *c = &d->judge.config;
+	const struct kv_config *c = &d->judging.judge.config;
 
 	while ((*pathp = path_of(c, *next)) != NULL) {
 		bool seen = false;
@@ -238,7 +238,7 @@ is_followed(const struct doctor *d, const struct update_conf *c,
     const char *path)
 {
 	const struct update_settings *top = &c->source[0];
-	const struct kv_config *config = &d->judge.config;
+	const struct kv_config *config = &d->judging.judge.config;
 
 	for (size_t i = 1; i < c->n; i++)
 		if (c->source[i].target != NULL &&
@@ -266,7 +266,7 @@ check_starter(struct doctor *d)
 
 	if (read_settings(d, &c))
 		for (size_t i = 0; !fetched; i++) {
-			path = path_of(&d->judge.config, i);
+			path = path_of(&d->judging.judge.config, i);
 			if (path == NULL)
 				break;
 			followed = is_followed(d, &c, path);

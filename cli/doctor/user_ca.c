@@ -37,7 +37,7 @@ check_key(const struct input_key *key, void *arg)
 	uint8_t digest[KV_SHA256_BYTES];
 	struct kv_decision decision;
 
-	input_judge(&d->judge, key, d->now, &decision);
+	judging_key(&d->judging.judge, key, d->now, &decision);
 	if (decision.verdict != KV_VERDICT_LISTED ||
 	    decision.list != &kv_built_in)
 		return;

@@ -33,39 +33,54 @@ digest_spki(const struct input_key *key, uint8_t digest[static KV_SHA256_BYTES])
 }
 
 void
+finding_name_source(const struct kv_judge *judge, size_t list, uint8_t id,
+    char name[static KV_SOURCE_NAME_BYTES])
+{
+	kv_sources_name(judge->list[list].sources, id, name);
+}
+
+void
+finding_set_verdict(struct finding *f, const struct kv_judge *judge,
+    finding_name_fn name, const struct kv_decision *d)
+{
+	f->verdict = d->verdict;
+	f->action = d->action;
+	f->filters = d->hits;
+	f->lists = d->list_hits;
+	f->denied = d->list == &kv_denied;
+	f->built_in = d->list == &kv_built_in;
+	f->reason = span_of(d->reason);
+	if (d->list != NULL)
+		memcpy(f->source, d->source, sizeof(f->source));
+	memcpy(f->source_id, d->source_id, sizeof(f->source_id));
+	for (size_t i = 0; i < judge->n_lists; i++)
+		if (d->list_hits >> i & 1)
+			name(judge, i, d->source_id[i], f->sources[i]);
+}
+
+void
 finding_describe(struct finding *f, const struct kv_judge *judge,
-    const struct input_key *key, const struct kv_decision *d, bool json)
+    finding_name_fn name, const struct input_key *key,
+    const struct kv_decision *d, bool json)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 
 	*f = (struct finding){
 		.path = span_of(key->path),
 		.line = key->line,
-		.verdict = d->verdict,
-		.action = d->action,
 		.part = key->part,
 		.type = span_of(key->type),
 		.bits = key->bits,
 		.comment = key->comment,
 		.owner = key->owner,
-		.filters = d->hits,
-		.lists = d->list_hits,
-		.denied = d->list == &kv_denied,
-		.built_in = d->list == &kv_built_in,
-		.reason = span_of(d->reason),
 	};
+	finding_set_verdict(f, judge, name, d);
 	memcpy(f->fingerprint, d->fingerprint, sizeof(f->fingerprint));
 	/* The judge computes no fingerprint of a clean key. */
 	if (d->fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
 		kv_fingerprint_digest(&key->key, digest);
 		kv_fingerprint_format(digest, f->fingerprint);
 	}
-	if (d->list != NULL)
-		memcpy(f->source, d->source, sizeof(f->source));
-	for (size_t i = 0; i < judge->n_lists; i++)
-		if (d->list_hits >> i & 1)
-			kv_sources_name(judge->list[i].sources, d->source_id[i],
-			    f->sources[i]);
 	if (json)
 		digest_spki(key, f->spki_sha256);
 }
@@ -257,6 +272,26 @@ add_span(struct record_out *o, struct kv_span s)
 	record_add_bytes(o, s.p, s.len);
 }
 
+/* The fields, in this order; finding_get_verdict reads them. */
+void
+finding_add_verdict(struct record_out *o, const struct finding *f)
+{
+	record_add_number(o, f->verdict);
+	record_add_number(o, f->action);
+	record_add_number(o, f->filters);
+	record_add_number(o, f->lists);
+	record_add_number(o, f->denied);
+	record_add_number(o, f->built_in);
+	record_add_text(o, f->source);
+	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++) {
+		if ((f->lists >> i & 1) == 0)
+			continue;
+		record_add_number(o, f->source_id[i]);
+		record_add_text(o, f->sources[i]);
+	}
+	add_span(o, f->reason);
+}
+
 /* The fields, in this order; finding_receive reads them. */
 void
 finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
@@ -264,8 +299,6 @@ finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
 	record_begin(o, tag);
 	add_span(o, f->path);
 	record_add_number(o, f->line);
-	record_add_number(o, f->verdict);
-	record_add_number(o, f->action);
 	record_add_number(o, f->part);
 	add_span(o, f->type);
 	record_add_number(o, f->bits);
@@ -274,15 +307,7 @@ finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
 	add_span(o, f->comment);
 	add_span(o, f->owner.name);
 	add_span(o, f->owner.dn);
-	record_add_number(o, f->filters);
-	record_add_number(o, f->lists);
-	record_add_number(o, f->denied);
-	record_add_number(o, f->built_in);
-	record_add_text(o, f->source);
-	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++)
-		if (f->lists >> i & 1)
-			record_add_text(o, f->sources[i]);
-	add_span(o, f->reason);
+	finding_add_verdict(o, f);
 	record_end(o);
 }
 
@@ -342,21 +367,34 @@ lowest_bits(size_t n)
 	return n == 0 ? 0 : UINT64_MAX >> (64 - n);
 }
 
-static bool
-get_lists(struct kv_bytes *b, size_t n_filters, size_t n_lists,
+bool
+finding_get_verdict(struct kv_bytes *b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
-	if (!record_get_limited(b, lowest_bits(n_filters), &f->filters) ||
+	uint64_t verdict, action, id;
+
+	if (!record_get_limited(b, KV_VERDICT_CLEAN, &verdict) ||
+	    !record_get_limited(b, KV_ACTION_ALLOW, &action) ||
+	    !record_get_limited(b, lowest_bits(n_filters), &f->filters) ||
 	    !record_get_limited(b, lowest_bits(n_lists), &f->lists) ||
 	    !record_get_flag(b, &f->denied) ||
 	    !record_get_flag(b, &f->built_in) ||
 	    !get_name(b, f->source, sizeof(f->source)))
 		return false;
-	for (size_t i = 0; i < n_lists; i++)
-		if ((f->lists >> i & 1) != 0 &&
+	f->verdict = (enum kv_verdict)verdict;
+	f->action = (enum kv_action)action;
+	for (size_t i = 0; i < n_lists; i++) {
+		if ((f->lists >> i & 1) == 0)
+			continue;
+		if (!record_get_limited(b, UINT8_MAX, &id) ||
 		    !get_name(b, f->sources[i], sizeof(f->sources[i])))
 			return false;
-	return true;
+		f->source_id[i] = (uint8_t)id;
+	}
+	/* A key is listed somewhere. */
+	return get_span(b, &f->reason) &&
+	    (f->verdict != KV_VERDICT_LISTED || f->filters != 0 ||
+		f->lists != 0 || finding_list(f) != NULL);
 }
 
 bool
@@ -364,13 +402,11 @@ finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
 	struct kv_span digest;
-	uint64_t verdict, action, part, bits;
+	uint64_t part, bits;
 
 	*f = (struct finding){ 0 };
 	if (!get_span(&b, &f->path) ||
 	    !record_get_limited(&b, UINT64_MAX, &f->line) ||
-	    !record_get_limited(&b, KV_VERDICT_CLEAN, &verdict) ||
-	    !record_get_limited(&b, KV_ACTION_ALLOW, &action) ||
 	    !record_get_limited(&b, KV_PART_CA, &part) ||
 	    !get_span(&b, &f->type) ||
 	    !record_get_limited(&b, UINT32_MAX, &bits) ||
@@ -378,11 +414,8 @@ finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
 	    digest.len != sizeof(f->spki_sha256) ||
 	    !get_span(&b, &f->comment) || !get_span(&b, &f->owner.name) ||
 	    !get_span(&b, &f->owner.dn) ||
-	    !get_lists(&b, n_filters, n_lists, f) ||
-	    !get_span(&b, &f->reason) || b.left != 0)
+	    !finding_get_verdict(&b, n_filters, n_lists, f) || b.left != 0)
 		return false;
-	f->verdict = (enum kv_verdict)verdict;
-	f->action = (enum kv_action)action;
 	f->part = (enum kv_part)part;
 	f->bits = (unsigned int)bits;
 	memcpy(f->spki_sha256, digest.p, digest.len);

@@ -34,16 +34,30 @@ struct finding {
 	bool built_in;	  /* it is in kv_built_in; then source is there */
 	char source[KV_SOURCE_NAME_BYTES]; /* in the first list */
 	/* In each list whose bit is set. */
+	uint8_t source_id[KV_CONFIG_MAX_BLOCKLISTS];
 	char sources[KV_CONFIG_MAX_BLOCKLISTS][KV_SOURCE_NAME_BYTES];
 	struct kv_span reason;
 };
+
+/* Sets name to that of a source in a list of a judge. */
+typedef void (*finding_name_fn)(const struct kv_judge *judge, size_t list,
+    uint8_t id, char name[static KV_SOURCE_NAME_BYTES]);
+
+/* Of a judge whose files this process has: out of LIST.sources. */
+void finding_name_source(const struct kv_judge *judge, size_t list, uint8_t id,
+    char name[static KV_SOURCE_NAME_BYTES]);
+
+/* Sets what a decision of a judge says; reason points into d. */
+void finding_set_verdict(struct finding *f, const struct kv_judge *judge,
+    finding_name_fn name, const struct kv_decision *d);
 
 /*
  * Describes a key by the decision of a judge. json tells that JSON is printed.
  * The spans point into key and d.
  */
 void finding_describe(struct finding *f, const struct kv_judge *judge,
-    const struct input_key *key, const struct kv_decision *d, bool json);
+    finding_name_fn name, const struct input_key *key,
+    const struct kv_decision *d, bool json);
 
 /* The list of the key that is no file, or NULL. */
 const struct kv_list *finding_list(const struct finding *f);
@@ -74,6 +88,11 @@ void finding_send_problem(struct record_out *o, uint8_t tag,
  */
 KV_MUST_CHECK bool finding_receive(struct kv_bytes payload, size_t n_filters,
     size_t n_lists, struct finding *f);
+
+/* The verdict alone, within a record; source_id, too. */
+void finding_add_verdict(struct record_out *o, const struct finding *f);
+KV_MUST_CHECK bool finding_get_verdict(struct kv_bytes *payload,
+    size_t n_filters, size_t n_lists, struct finding *f);
 
 /*
  * The same of a problem. Its strings are copies in text, of cap bytes, and cut

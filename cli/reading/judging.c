@@ -7,14 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kv_spki.h"
 #include "base/io.h"
-#include "reading/finding.h"
+#include "kv_spki.h"
 #include "reading/keys.h"
-#include "reading/opened.h"
 
-/* How long one key may take: a few reads of a file. */
+/* How long one key may take: a few reads of a file. The same of opening all. */
 #define KEY_SECONDS 60
+
+/* The names of a list's sources, which came with verdicts. */
+struct names {
+	char name[UINT8_MAX + 1][KV_SOURCE_NAME_BYTES];
+};
 
 struct judging_reader {
 	struct opened_files *files;
@@ -23,13 +26,21 @@ struct judging_reader {
 	/* Whoever opened the judge named them; else the configuration did. */
 	bool named;
 	struct kv_paths paths;
+	struct names **names; /* of each list; NULL while none came */
 	struct talk talk;
-	bool started, has_revisions;
+	bool started, has_facts;
+	struct judging *judging;
 	/* Of the key that it was asked for last. */
-	const struct judging *judging;
+	const struct input_key *key;
 	struct kv_decision *d;
 	bool answered;
 };
+
+static struct judging_reader *
+find_reader(const struct kv_judge *judge)
+{
+	return ((const struct judging *)judge)->reader;
+}
 
 /* --- the files ------------------------------------------------------------ */
 
@@ -41,43 +52,45 @@ open_noted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 	struct judging_reader *r = arg;
 	const enum kv_err err = r->open(path, fdp, why, r->arg);
 
-	opened_files_add(path, err, *fdp, err != KV_OK ? why : "", r->files);
+	opened_files_add(r->files, path, err, *fdp, err != KV_OK ? why : "");
 	return err;
 }
 
-/* Opens a file for the reader alone. Whether it could be opened. */
-static bool
-open_for_reader(struct judging_reader *r, const char *path)
+/*
+ * Opens a file for the reader alone, and returns its descriptor among the files;
+ * -1 with why if it cannot be opened.
+ */
+static int
+open_for_reader(struct judging_reader *r, const char *path,
+    char why[static KV_TRUSTED_WHY_BYTES])
 {
-	char why[KV_TRUSTED_WHY_BYTES];
-	const bool ok = path != NULL;
 	int fd;
 
-	if (!ok || open_noted(path, &fd, why, r) != KV_OK)
-		return false;
+	if (open_noted(path, &fd, why, r) != KV_OK)
+		return -1;
 	close(fd);
-	return true;
+	return opened_files_find(r->files, path);
 }
 
 static void
 open_filter(struct judging_reader *r, struct kv_filter *f, const char *path)
 {
 	f->path = path;
-	f->pkbf.fd = -1;
-	(void)open_for_reader(r, path);
+	f->pkbf.fd = open_for_reader(r, path, f->why);
 }
 
 /* The reader opens the names of its sources only if the list is one. */
 static void
 open_list(struct judging_reader *r, struct kv_list *l, const char *path)
 {
-	char *sources = NULL;
+	char why[KV_TRUSTED_WHY_BYTES], *sources = NULL;
 
 	l->path = path;
-	l->blocklist.fd = l->sources = -1;
-	if (open_for_reader(r, path) &&
+	l->sources = -1;
+	l->blocklist.fd = open_for_reader(r, path, l->why);
+	if (l->blocklist.fd != -1 &&
 	    asprintf(&sources, "%s" KV_SOURCES_SUFFIX, path) != -1)
-		(void)open_for_reader(r, sources);
+		(void)open_for_reader(r, sources, why);
 	free(sources);
 }
 
@@ -92,8 +105,18 @@ open_files(struct judging *j)
 	free(judge->list);
 	judge->filter = calloc(r->paths.n_filters + 1, sizeof(*judge->filter));
 	judge->list = calloc(r->paths.n_blocklists + 1, sizeof(*judge->list));
-	if (judge->filter == NULL || judge->list == NULL) {
+	j->date = calloc(r->paths.n_blocklists + 1, sizeof(*j->date));
+	r->names = calloc(r->paths.n_blocklists + 1, sizeof(*r->names));
+	if (judge->filter == NULL || judge->list == NULL || j->date == NULL ||
+	    r->names == NULL) {
 		snprintf(judge->broken, sizeof(judge->broken), "out of memory");
+		return;
+	}
+	/* An own list may come to as many as there may be. */
+	if (r->paths.n_filters > KV_CONFIG_MAX_FILTERS ||
+	    r->paths.n_blocklists > KV_CONFIG_MAX_BLOCKLISTS) {
+		snprintf(judge->broken, sizeof(judge->broken),
+		    "too many filters or lists");
 		return;
 	}
 	for (; judge->n_filters < r->paths.n_filters; judge->n_filters++)
@@ -117,20 +140,22 @@ judging_open(struct judging *j, const char *config,
 		    "out of memory");
 		return;
 	}
+	r->judging = j;
 	r->open = open;
 	r->arg = arg;
+	r->named = paths != NULL;
 	kv_judge_open_with(&j->judge, config, &none, open_noted, r);
+	if (r->named)
+		r->paths = *paths;
 	if (j->judge.broken[0] != '\0')
 		return;
-	r->named = paths != NULL;
-	r->paths = r->named ?
-	    *paths :
-	    (struct kv_paths){
-		    .filter = j->judge.config.filter,
-		    .n_filters = j->judge.config.n_filters,
-		    .blocklist = j->judge.config.blocklist,
-		    .n_blocklists = j->judge.config.n_blocklists,
-	    };
+	if (!r->named)
+		r->paths = (struct kv_paths){
+			.filter = j->judge.config.filter,
+			.n_filters = j->judge.config.n_filters,
+			.blocklist = j->judge.config.blocklist,
+			.n_blocklists = j->judge.config.n_blocklists,
+		};
 	open_files(j);
 }
 
@@ -150,22 +175,13 @@ judging_reopen(int fd, const char *path, int *fdp,
 	return KV_ERR_SYSTEM;
 }
 
-/* --- the conversation ----------------------------------------------------- */
-
-/* The log names the revision of a filter. */
-static bool
-receive_revisions(struct judging_reader *r, struct kv_bytes b)
+int
+judging_find_file(const struct kv_judge *judge, const char *path)
 {
-	const struct kv_judge *judge = &r->judging->judge;
-	uint64_t revision;
-
-	for (size_t i = 0; i < judge->n_filters; i++) {
-		if (!record_get_limited(&b, UINT32_MAX, &revision))
-			return false;
-		judge->filter[i].pkbf.header.revision = (uint32_t)revision;
-	}
-	return b.left == 0;
+	return opened_files_find(find_reader(judge)->files, path);
 }
+
+/* --- verdicts ------------------------------------------------------------- */
 
 static size_t
 find_lowest(uint64_t bits)
@@ -177,30 +193,83 @@ find_lowest(uint64_t bits)
 	return i;
 }
 
-/* Sets r->d to what the reader says of the key. */
+/* Sets what the decision says of the key itself, as lib/kv_verdict does. */
+static void
+name_key(const struct kv_pubkey *key, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	if (key->type == KV_KEY_NONE)
+		return;
+	snprintf(d->key_type, sizeof(d->key_type), "%s",
+	    kv_keytype_name(key->type));
+	if (d->verdict == KV_VERDICT_CLEAN)
+		return;
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+}
+
+/* Without memory, a source has its number for a name. */
+static void
+keep_names(struct judging_reader *r, const struct finding *f)
+{
+	for (size_t i = 0; i < r->paths.n_blocklists; i++) {
+		if ((f->lists >> i & 1) == 0)
+			continue;
+		if (r->names[i] == NULL)
+			r->names[i] = calloc(1, sizeof(*r->names[i]));
+		if (r->names[i] != NULL)
+			memcpy(r->names[i]->name[f->source_id[i]],
+			    f->sources[i], KV_SOURCE_NAME_BYTES);
+	}
+}
+
+void
+judging_name_source(const struct kv_judge *judge, size_t list, uint8_t id,
+    char name[static KV_SOURCE_NAME_BYTES])
+{
+	const struct names *names = find_reader(judge)->names[list];
+
+	kv_sources_name(-1, id, name);
+	if (names != NULL && names->name[id][0] != '\0')
+		memcpy(name, names->name[id], KV_SOURCE_NAME_BYTES);
+}
+
+void
+judging_decide(const struct kv_judge *judge, const struct finding *f,
+    const struct kv_pubkey *key, struct kv_decision *d)
+{
+	*d = (struct kv_decision){
+		.verdict = f->verdict,
+		.action = f->action,
+		.hits = f->filters,
+		.list_hits = f->lists,
+		.list = finding_list(f),
+	};
+	if (f->filters != 0)
+		d->filter = &judge->filter[find_lowest(f->filters)];
+	if (d->list == NULL && f->lists != 0)
+		d->list = &judge->list[find_lowest(f->lists)];
+	memcpy(d->source, f->source, sizeof(d->source));
+	memcpy(d->source_id, f->source_id, sizeof(d->source_id));
+	snprintf(d->reason, sizeof(d->reason), "%.*s", (int)f->reason.len,
+	    f->reason.len > 0 ? (const char *)f->reason.p : "");
+	keep_names(find_reader(judge), f);
+	name_key(key, d);
+}
+
+/* --- the conversation ----------------------------------------------------- */
+
 static bool
 receive_verdict(struct judging_reader *r, struct kv_bytes b)
 {
 	const struct kv_judge *judge = &r->judging->judge;
-	struct kv_decision *d = r->d;
-	struct finding f;
+	struct finding f = { 0 };
 
-	if (!finding_receive(b, judge->n_filters, judge->n_lists, &f) ||
-	    (f.verdict == KV_VERDICT_LISTED && f.filters == 0 && f.lists == 0 &&
-		finding_list(&f) == NULL))
+	if (!finding_get_verdict(&b, judge->n_filters, judge->n_lists, &f) ||
+	    b.left != 0)
 		return false;
-	d->verdict = f.verdict;
-	d->action = f.action;
-	d->hits = f.filters;
-	d->list_hits = f.lists;
-	if (f.filters != 0)
-		d->filter = &judge->filter[find_lowest(f.filters)];
-	d->list = finding_list(&f);
-	if (d->list == NULL && f.lists != 0)
-		d->list = &judge->list[find_lowest(f.lists)];
-	memcpy(d->source, f.source, sizeof(d->source));
-	snprintf(d->reason, sizeof(d->reason), "%.*s", (int)f.reason.len,
-	    f.reason.len > 0 ? (const char *)f.reason.p : "");
+	judging_decide(judge, &f, &r->key->key, r->d);
 	r->answered = true;
 	return true;
 }
@@ -211,42 +280,103 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 {
 	struct judging_reader *r = t->arg;
 
+	/* They come once, and before all else. */
+	if (!r->has_facts) {
+		r->has_facts = true;
+		return tag == READING_FACTS &&
+		    facts_receive(b, &r->judging->judge, r->judging->date);
+	}
 	if (tag == READING_KEYS_END) {
 		t->ended = true;
 		return b.left == 0;
 	}
-	/* They come once, and before all else. */
-	if (!r->has_revisions) {
-		r->has_revisions = true;
-		return tag == READING_REVISIONS && receive_revisions(r, b);
-	}
-	return tag == READING_FOUND && !r->answered && receive_verdict(r, b);
+	return tag == READING_VERDICT && !r->answered && receive_verdict(r, b);
 }
 
-static void
-start_reader(struct judging_reader *r)
+/* Starts a reader with the files, which says what they are. */
+static bool
+start_reader(struct judging_reader *r, const struct opened_setup *setup,
+    bool quiet, char why[static WALL_WHY_BYTES])
 {
 	const int error = opened_files_error(r->files);
 
-	r->started = true;
+	*why = '\0';
+	r->started = r->answered = true;
 	r->talk = (struct talk){
 		.answer = receive_answer,
-		.quiet = true,
+		.quiet = quiet,
 		.arg = r,
 	};
-	if (error != 0) {
+	if (error != 0)
 		snprintf(r->talk.why, sizeof(r->talk.why),
 		    "its files cannot be handed over: %s", strerror(error));
-		return;
+	else {
+		talk_start(&r->talk);
+		opened_files_send(r->files, setup, &r->talk);
+		(void)talk_wait_until(&r->talk, &r->has_facts,
+		    io_deadline(KEY_SECONDS));
 	}
-	talk_start(&r->talk);
+	snprintf(why, WALL_WHY_BYTES, "%s", r->talk.why);
+	return *why == '\0';
+}
+
+bool
+judging_start(struct judging *j, char why[static WALL_WHY_BYTES])
+{
+	struct judging_reader *r = j->reader;
+	const struct opened_setup setup = {
+		.threads = 1,
+		.flags = READING_ASKED,
+		.paths = r != NULL && r->named ? &r->paths : NULL,
+	};
+
+	*why = '\0';
+	return j->judge.broken[0] != '\0' ||
+	    j->judge.n_filters + j->judge.n_lists == 0 ||
+	    start_reader(r, &setup, true, why);
+}
+
+struct talk *
+judging_start_report(struct judging *j, size_t threads, unsigned int flags,
+    uint64_t total, bool quiet, char why[static WALL_WHY_BYTES])
+{
+	struct judging_reader *r = j->reader;
+
+	snprintf(why, WALL_WHY_BYTES, "%s", strerror(ENOMEM));
+	return r != NULL &&
+		start_reader(r,
+		    &(struct opened_setup){
+			.threads = threads,
+			.flags = flags,
+			.total = total,
+			.paths = r->named ? &r->paths : NULL,
+		    },
+		    quiet, why) ?
+	    &r->talk :
+	    NULL;
+}
+
+void
+judging_hand_over(const struct kv_judge *judge, struct talk *t)
+{
+	const struct judging_reader *r = find_reader(judge);
+
 	opened_files_send(r->files,
 	    &(struct opened_setup){
 		.threads = 1,
-		.flags = READING_ASKED,
+		.flags = READING_KEYS | READING_JUDGED,
 		.paths = r->named ? &r->paths : NULL,
 	    },
-	    &r->talk);
+	    t);
+}
+
+bool
+judging_receive_facts(const struct kv_judge *judge, struct kv_bytes b)
+{
+	struct judging_reader *r = find_reader(judge);
+
+	return r->started ||
+	    facts_receive(b, &r->judging->judge, r->judging->date);
 }
 
 static void
@@ -269,47 +399,40 @@ send_key(struct talk *t, const struct input_key *key, int64_t now)
 	record_end(&t->packet);
 }
 
-/* Sets what the decision says of the key itself, as lib/kv_verdict does. */
-static void
-name_key(const struct input_key *key, struct kv_decision *d)
-{
-	uint8_t digest[KV_SHA256_BYTES];
-
-	if (key->key.type == KV_KEY_NONE)
-		return;
-	snprintf(d->key_type, sizeof(d->key_type), "%s",
-	    kv_keytype_name(key->key.type));
-	if (d->verdict == KV_VERDICT_CLEAN)
-		return;
-	kv_fingerprint_digest(&key->key, digest);
-	kv_fingerprint_format(digest, d->fingerprint);
-}
-
 void
 judging_key(const struct kv_judge *judge, const struct input_key *key,
     int64_t now, struct kv_decision *d)
 {
-	const struct judging *j = (const struct judging *)judge;
-	struct judging_reader *r = j->reader;
+	struct judging_reader *r = find_reader(judge);
+	char why[WALL_WHY_BYTES];
 
+	if (r != NULL && !r->started)
+		(void)judging_start(r->judging, why);
 	/* No file is looked into then. */
-	if (judge->broken[0] != '\0') {
+	if (r == NULL || !r->started) {
 		input_judge(judge, key, now, d);
 		return;
 	}
-	*d = (struct kv_decision){ .verdict = KV_VERDICT_ERROR };
-	r->judging = j;
+	r->key = key;
 	r->d = d;
 	r->answered = false;
-	if (!r->started)
-		start_reader(r);
 	send_key(&r->talk, key, now);
-	if (!talk_wait_until(&r->talk, &r->answered,
-		io_deadline(KEY_SECONDS))) {
-		*d = (struct kv_decision){ .action = judge->config.on_error };
-		snprintf(d->reason, sizeof(d->reason), "%s", r->talk.why);
-	}
-	name_key(key, d);
+	if (talk_wait_until(&r->talk, &r->answered, io_deadline(KEY_SECONDS)))
+		return;
+	*d = (struct kv_decision){
+		.verdict = KV_VERDICT_ERROR,
+		.action = judge->config.on_error,
+	};
+	snprintf(d->reason, sizeof(d->reason), "%s", r->talk.why);
+	name_key(&key->key, d);
+}
+
+void
+judging_report(struct report *r, const struct kv_judge *judge)
+{
+	r->judge = judge;
+	r->decide = judging_key;
+	r->name_source = judging_name_source;
 }
 
 bool
@@ -320,9 +443,20 @@ judging_close(struct judging *j, char why[static WALL_WHY_BYTES])
 	*why = '\0';
 	if (r != NULL && r->started && !talk_end(&r->talk))
 		snprintf(why, WALL_WHY_BYTES, "%s", r->talk.why);
+	/* They are the files', which close them. */
+	for (size_t i = 0; i < j->judge.n_filters; i++)
+		j->judge.filter[i].pkbf.fd = -1;
+	for (size_t i = 0; i < j->judge.n_lists; i++)
+		j->judge.list[i].blocklist.fd = -1;
+	for (size_t i = 0;
+	     r != NULL && r->names != NULL && i < j->judge.n_lists; i++)
+		free(r->names[i]);
 	kv_judge_close(&j->judge);
-	if (r != NULL)
+	free(j->date);
+	if (r != NULL) {
 		opened_files_free(r->files);
+		free(r->names);
+	}
 	free(r);
 	*j = (struct judging){ .reader = NULL };
 	return *why == '\0';

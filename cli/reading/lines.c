@@ -11,7 +11,16 @@
 #define ERROR_MAX 4096
 
 static bool
-receive_key(struct kv_bytes *b, uint64_t flags, struct reading_line *line)
+receive_verdict(struct kv_bytes *b, const struct kv_judge *judge,
+    struct finding *f)
+{
+	return judge == NULL ||
+	    finding_get_verdict(b, judge->n_filters, judge->n_lists, f);
+}
+
+static bool
+receive_key(struct kv_bytes *b, uint64_t flags, const struct kv_judge *judge,
+    struct reading_line *line)
 {
 	struct kv_span ca;
 
@@ -20,7 +29,9 @@ receive_key(struct kv_bytes *b, uint64_t flags, struct reading_line *line)
 	    kv_bytes_get_string(b, &ca) != KV_OK ||
 	    kv_bytes_get_string(b, &line->comment) != KV_OK ||
 	    !reading_parse_blob(line->blob, &line->key) ||
-	    (ca.len > 0 && !reading_parse_blob(ca, &line->ca)))
+	    (ca.len > 0 && !reading_parse_blob(ca, &line->ca)) ||
+	    !receive_verdict(b, judge, &line->key_found) ||
+	    (ca.len > 0 && !receive_verdict(b, judge, &line->ca_found)))
 		return false;
 	line->is_ca = (flags & READING_CA) != 0;
 	line->has_expired = (flags & READING_EXPIRED) != 0;
@@ -58,7 +69,8 @@ receive_problem(struct kv_bytes *b, uint64_t err, struct reading_line *line)
 }
 
 bool
-reading_receive_line(uint8_t tag, struct kv_bytes b, struct reading_line *line)
+reading_receive_line(uint8_t tag, struct kv_bytes b,
+    const struct kv_judge *judge, struct reading_line *line)
 {
 	uint64_t flags;
 	bool ok = false;
@@ -69,8 +81,9 @@ reading_receive_line(uint8_t tag, struct kv_bytes b, struct reading_line *line)
 		return false;
 	if (tag == READING_LINE_KEY || tag == READING_LINE_UNKNOWN) {
 		line->is_free = (flags & READING_FREE) != 0;
-		ok = tag == READING_LINE_KEY ? receive_key(&b, flags, line) :
-					       receive_unknown(&b, flags, line);
+		ok = tag == READING_LINE_KEY ?
+		    receive_key(&b, flags, judge, line) :
+		    receive_unknown(&b, flags, line);
 	} else if (tag == READING_LINE_PROBLEM)
 		ok = receive_problem(&b, flags, line);
 	return ok && b.left == 0;

@@ -7,6 +7,7 @@
 #define CLI_READING_LINES_H
 
 #include "kv_line.h"
+#include "reading/finding.h"
 
 #define READING_TYPE_BYTES 1024
 
@@ -24,6 +25,8 @@ struct reading_line {
 	struct kv_span blob;	  /* of key */
 	struct kv_pubkey key, ca; /* ca: KV_KEY_NONE unless a certificate */
 	struct kv_span comment;
+	/* What is said of key and ca, if they were judged: the verdict alone. */
+	struct finding key_found, ca_found;
 	bool is_ca; /* the options have cert-authority */
 	bool has_expired;
 	/* READING_LINE_KEY, READING_LINE_UNKNOWN: nothing stands against it */
@@ -35,10 +38,11 @@ struct reading_line {
 };
 
 /*
- * Sets *line to what is in the payload of a record with this tag. False if
+ * Sets *line to what is in the payload of a record with this tag. judge is that
+ * by whose files its keys were judged; NULL: they were not. False if
  * keyveto-reader sends no such record.
  */
 KV_MUST_CHECK bool reading_receive_line(uint8_t tag, struct kv_bytes payload,
-    struct reading_line *line);
+    const struct kv_judge *judge, struct reading_line *line);
 
 #endif

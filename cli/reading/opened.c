@@ -84,10 +84,9 @@ copy_pipe(int fd)
 }
 
 void
-opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
-    void *arg)
+opened_files_add(struct opened_files *files, const char *path, enum kv_err err,
+    int fd, const char *why)
 {
-	struct opened_files *files = arg;
 	struct opened_file *f = &files->v[files->n];
 	/* It is opened first. A filter or a list cannot be a pipe. */
 	const bool is_config = files->n == 0 && files->config != NULL;
@@ -113,6 +112,15 @@ int
 opened_files_error(const struct opened_files *files)
 {
 	return files->error;
+}
+
+int
+opened_files_find(const struct opened_files *files, const char *path)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (strcmp(files->v[i].path, path) == 0)
+			return files->v[i].fd;
+	return -1;
 }
 
 static void
@@ -143,22 +151,28 @@ send_setup(const struct opened_files *files, const struct opened_setup *s,
 		send_path(t, READING_BLOCKLIST, paths->blocklist[i]);
 }
 
+static void
+send_file(const struct opened_file *f, struct talk *t)
+{
+	/* Another reader may get it, too. */
+	const int fd = f->fd != -1 ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
+	const bool lost = f->fd != -1 && fd == -1;
+	const char *why = lost ? strerror(errno) : f->why;
+
+	talk_begin(t, READING_OPENED, strlen(f->path) + strlen(why), fd);
+	record_add_text(&t->packet, f->path);
+	record_add_number(&t->packet, lost ? KV_ERR_SYSTEM : f->err);
+	record_add_text(&t->packet, why);
+	record_end(&t->packet);
+}
+
 void
-opened_files_send(struct opened_files *files, const struct opened_setup *setup,
-    struct talk *t)
+opened_files_send(const struct opened_files *files,
+    const struct opened_setup *setup, struct talk *t)
 {
 	send_setup(files, setup, t);
-	for (size_t i = 0; i < files->n; i++) {
-		struct opened_file *f = &files->v[i];
-
-		talk_begin(t, READING_OPENED, strlen(f->path) + strlen(f->why),
-		    f->fd);
-		f->fd = -1;
-		record_add_text(&t->packet, f->path);
-		record_add_number(&t->packet, f->err);
-		record_add_text(&t->packet, f->why);
-		record_end(&t->packet);
-	}
+	for (size_t i = 0; i < files->n; i++)
+		send_file(&files->v[i], t);
 	talk_begin(t, READING_JUDGE, 0, -1);
 	record_end(&t->packet);
 }

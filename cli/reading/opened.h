@@ -18,12 +18,9 @@ struct opened_files;
 struct opened_files *opened_files_new(const char *config);
 void opened_files_free(struct opened_files *files);
 
-/*
- * Is told what opening a file gave, for cli_judge_options; arg is a struct
- * opened_files.
- */
-void opened_files_add(const char *path, enum kv_err err, int fd,
-    const char *why, void *arg);
+/* Is told what opening a file gave. */
+void opened_files_add(struct opened_files *files, const char *path,
+    enum kv_err err, int fd, const char *why);
 
 /* An errno: not all can be handed over; 0 if all can. */
 int opened_files_error(const struct opened_files *files);
@@ -37,8 +34,11 @@ struct opened_setup {
 	const struct kv_paths *paths;
 };
 
-/* Sends READING_SETUP, the files, and READING_JUDGE. Each file is sent once. */
-void opened_files_send(struct opened_files *files,
+/* The descriptor of the file at path, which stays theirs; -1: there is none. */
+int opened_files_find(const struct opened_files *files, const char *path);
+
+/* Sends READING_SETUP, the files, and READING_JUDGE. */
+void opened_files_send(const struct opened_files *files,
     const struct opened_setup *setup, struct talk *t);
 
 #endif

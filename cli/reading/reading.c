@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reading/talk.h"
+#include "command.h"
 
 /* The longest strings of a problem that are printed. */
 #define PROBLEM_BYTES (READING_PACKET_BYTES + 4096)
 
 /* Of a report. */
 struct reading {
-	struct talk talk;
 	struct report *r;
 	struct progress *progress;
 	bool all_tested;
@@ -98,7 +97,6 @@ receive_totals(struct reading *x, struct kv_bytes b)
 			return false;
 	if (!record_get_flag(&b, &x->all_tested) || b.left != 0)
 		return false;
-	x->talk.ended = true;
 	/* The exit status must not deny what was printed. */
 	return r->listed >= x->listed;
 }
@@ -118,6 +116,7 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	case READING_PROGRESS:
 		return receive_progress(x, b);
 	case READING_TOTALS:
+		t->ended = true;
 		return receive_totals(x, b);
 	default:
 		return false;
@@ -133,49 +132,26 @@ flush_findings(struct talk *t)
 }
 
 bool
-reading_run(struct report *r, const struct reading_options *o, char **paths,
+reading_run(struct report *r, struct talk *t, char **paths,
     struct progress *progress)
 {
 	struct reading *x = calloc(1, sizeof(*x));
-	struct kv_paths named;
 	bool ok;
 
-	if (x == NULL || opened_files_error(o->files) != 0) {
-		cli_error("the files of the configuration cannot be handed "
-			  "over: %s",
-		    strerror(
-			x == NULL ? ENOMEM : opened_files_error(o->files)));
-		free(x);
-		return false;
-	}
+	if (x == NULL)
+		return cli_error("%s", strerror(ENOMEM));
 	x->r = r;
 	x->progress = progress;
 	snprintf(x->what, sizeof(x->what), "%s", progress->what);
-	x->talk = (struct talk){
-		.answer = receive_answer,
-		.quiet = r->quiet,
-		.took_answers = flush_findings,
-		.arg = x,
-	};
-	talk_start(&x->talk);
-	opened_files_send(o->files,
-	    &(struct opened_setup){
-		.threads = o->threads,
-		.flags = (r->json ? READING_JSON : 0u) |
-		    (r->all ? READING_ALL : 0u) |
-		    (r->quiet ? READING_QUIET : 0u) |
-		    (o->weak ? READING_WEAK : 0u) |
-		    (r->partly ? READING_PARTLY : 0u),
-		.total = progress->total,
-		.paths = cli_judge_paths(o->judge, &named),
-	    },
-	    &x->talk);
+	t->answer = receive_answer;
+	t->took_answers = flush_findings;
+	t->arg = x;
 	for (; *paths != NULL; paths++)
-		talk_send_path(&x->talk, *paths);
-	ok = talk_end(&x->talk);
+		talk_send_path(t, *paths);
+	ok = talk_end(t);
 	progress_clear(x->progress);
 	if (!ok)
-		cli_error("%s: not everything was checked", x->talk.why);
+		cli_error("%s: not everything was checked", t->why);
 	else if (!x->all_tested)
 		cli_error("the moduli cannot be compared: %s",
 		    strerror(ENOMEM));

@@ -7,23 +7,16 @@
 #define CLI_READING_READING_H
 
 #include "base/progress.h"
-#include "reading/opened.h"
 #include "reading/report.h"
-
-struct reading_options {
-	/* With which the judge was opened, and what opening its files gave. */
-	const struct cli_judge_options *judge;
-	struct opened_files *files;
-	bool weak; /* looks for RSA keys that anybody factors, too */
-	size_t threads;
-};
+#include "reading/talk.h"
 
 /*
  * Reads the paths, up to a NULL, as input_walk finds files there, prints the
  * findings as the report r says, in the order of the input, and sets the totals
- * of r. False after a message: then not all was read.
+ * of r. t is of judging_start_report, for such a report. False after a message:
+ * then not all was read.
  */
-bool reading_run(struct report *r, const struct reading_options *options,
-    char **paths, struct progress *progress);
+bool reading_run(struct report *r, struct talk *t, char **paths,
+    struct progress *progress);
 
 #endif

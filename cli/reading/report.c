@@ -123,7 +123,9 @@ print_key(struct report *r, const struct input_key *key,
 {
 	struct finding f;
 
-	finding_describe(&f, r->judge, key, d, r->json);
+	finding_describe(&f, r->judge,
+	    r->name_source != NULL ? r->name_source : finding_name_source, key,
+	    d, r->json);
 	if (r->found != NULL)
 		r->found(r, &f);
 	else if (r->json)
@@ -189,27 +191,35 @@ void
 report_key(struct report *r, const struct input_key *key)
 {
 	struct kv_decision d;
-	bool wanted = r->all;
 
 	if (r->on_key != NULL) {
 		r->on_key(key, r->on_key_arg);
 		return;
 	}
 	decide(r, r->judge, key, &d);
-	if (r->weak != NULL && keep_for_tests(r, key, &d))
+	report_decided(r, key, &d);
+}
+
+void
+report_decided(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	bool wanted = r->all;
+
+	if (r->weak != NULL && keep_for_tests(r, key, d))
 		wanted = false;
 	r->keys++;
 	if (r->judged != NULL)
-		r->judged(r, key, &d);
+		r->judged(r, key, d);
 	if (r->by_action) {
-		count_by_action(r, key, &d);
+		count_by_action(r, key, d);
 		return;
 	}
-	if (is_known(r, key, &d))
+	if (is_known(r, key, d))
 		return;
-	r->usable += d.verdict != KV_VERDICT_LISTED &&
-	    d.verdict != KV_VERDICT_ERROR && d.action != KV_ACTION_DENY;
-	switch (d.verdict) {
+	r->usable += d->verdict != KV_VERDICT_LISTED &&
+	    d->verdict != KV_VERDICT_ERROR && d->action != KV_ACTION_DENY;
+	switch (d->verdict) {
 	case KV_VERDICT_ALLOWED:
 		r->allowed++;
 		break;
@@ -218,9 +228,9 @@ report_key(struct report *r, const struct input_key *key)
 		break;
 	case KV_VERDICT_LISTED:
 		r->listed++;
-		r->refused += d.action == KV_ACTION_DENY;
+		r->refused += d->action == KV_ACTION_DENY;
 		if (r->on_listed != NULL) {
-			r->on_listed(r, key, &d);
+			r->on_listed(r, key, d);
 			return;
 		}
 		wanted = true;
@@ -236,14 +246,14 @@ report_key(struct report *r, const struct input_key *key)
 			break;
 		}
 		wanted = true;
-		count_unjudged(r, key, &d);
+		count_unjudged(r, key, d);
 		if (r->on_unjudged != NULL)
 			return;
 		break;
 	}
 	if (r->quiet || !wanted)
 		return;
-	print_key(r, key, &d);
+	print_key(r, key, d);
 }
 
 /* Of report_weak. */

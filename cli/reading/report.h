@@ -36,11 +36,13 @@ struct report_options {
 struct report {
 	const struct kv_judge *judge;
 	/*
-	 * Judges by judge and by known: judging_key, if another process has
-	 * their files. NULL: input_judge.
+	 * Judges by judge and by known, and names a source of judge's lists:
+	 * judging_report sets both, if another process has their files. NULL:
+	 * input_judge and finding_name_source.
 	 */
 	void (*decide)(const struct kv_judge *judge,
 	    const struct input_key *key, int64_t now, struct kv_decision *d);
+	finding_name_fn name_source;
 	bool json;
 	bool all;     /* print clean and allowed keys too */
 	bool quiet;   /* print only errors */
@@ -117,6 +119,8 @@ struct report {
 	 * not counted here, because sshd ignores it, too.
 	 */
 	uint64_t unjudged;
+	bool
+	    broken_off; /* a reader failed once it had said all: counted, too */
 	/*
 	 * Keys that are not listed, and that the configuration lets in. A
 	 * certificate counts once, if both of its keys do.
@@ -137,6 +141,10 @@ void report_init(struct report *r, const struct kv_judge *judge,
  * only if they are known.
  */
 void report_key(struct report *r, const struct input_key *key);
+
+/* The same, of a key that was judged by judge. */
+void report_decided(struct report *r, const struct input_key *key,
+    const struct kv_decision *d);
 
 /* Counts keys that are clean, but prints none: not for r->all. */
 void report_clean(struct report *r, uint64_t keys);

@@ -406,6 +406,7 @@ talk_end(struct talk *t)
 		receive_rest(t);
 		stop_reader(t);
 	}
+	t->started = false;
 	record_in_free(&t->in);
 	record_out_free(&t->packet);
 	return !has_failed(t);

@@ -13,7 +13,7 @@
 #include "command.h"
 #include "kv_lines.h"
 #include "net/network.h"
-#include "reading/report.h"
+#include "reading/chosen.h"
 #include "upkeep/own_list.h"
 #include "working/weak.h"
 
@@ -393,7 +393,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	uint64_t jobs = JOBS_DEFAULT, timeout = TIMEOUT_DEFAULT;
 	struct scan s = { .reading = false };
 	struct pollfd *p = NULL;
-	struct kv_judge judge;
+	struct judging judging;
 	const struct cli_option options[] = {
 		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
 		{ .name = "timeout",
@@ -414,9 +414,10 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		    "standard input");
 	status = CLI_UNCHECKED;
 	if (!own_list_add(&o.judge) ||
-	    !cli_judge_open_partly(&judge, &o.judge, &partly))
+	    !chosen_open_partly(&judging, &o.judge, NULL, &partly))
 		return status;
-	report_init(&s.report, &judge, &o);
+	report_init(&s.report, &judging.judge, &o);
+	judging_report(&s.report, &judging.judge);
 	s.report.partly = partly;
 	s.report.servers = true;
 	s.report.weak = weak_new(working_weak);
@@ -440,8 +441,7 @@ out:
 	weak_free(s.report.weak);
 	free(s.slot);
 	free(p);
-	kv_judge_close(&judge);
-	return status;
+	return chosen_close(&judging) ? status : CLI_UNCHECKED;
 }
 
 const struct cli_command cli_scan = {

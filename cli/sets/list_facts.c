@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "kv_err.h"
-#include "sets/list_names.h"
+#include "sets/list_date.h"
 
 /* The records that are looked up, as a login does: first, middle and last. */
 #define CANARIES 3
@@ -61,7 +61,7 @@ read_date(int sources, struct list_facts *f)
 	struct tm tm;
 	time_t when;
 
-	f->dated = list_names_read_date(sources, &f->time);
+	f->dated = list_date_read(sources, &f->time);
 	if (!f->dated)
 		return;
 	when = (time_t)f->time;

@@ -15,10 +15,6 @@
 #include "host/files.h"
 #include "host/replace.h"
 
-#define DATE_LINE "# date "
-#define DATE_LEN 10
-#define DAY_SECONDS 86400
-
 /* Writes the name of the file beside the list at path. False: too long. */
 static bool
 name_file(const char *path, char name[static PATH_MAX])
@@ -43,31 +39,6 @@ list_names_promise(const char *path)
 
 	if (name_file(path, name))
 		files_promise(name);
-}
-
-bool
-list_names_read_date(int fd, int64_t *secondsp)
-{
-	char text[KV_SOURCES_MAX_BYTES + 1], date[DATE_LEN + 1];
-	ssize_t len;
-
-	if (fd == -1 || lseek(fd, 0, SEEK_SET) == -1 ||
-	    (len = io_read(fd, text, sizeof(text) - 1)) == -1)
-		return false;
-	text[len] = '\0';
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, DATE_LINE, strlen(DATE_LINE)) != 0)
-			continue;
-		line += strlen(DATE_LINE);
-		snprintf(date, sizeof(date), "%s", line);
-		if (strcspn(line, "\n") != DATE_LEN ||
-		    !kv_config_read_date(date, secondsp))
-			return false;
-		*secondsp *= DAY_SECONDS;
-		return true;
-	}
-	return false;
 }
 
 bool

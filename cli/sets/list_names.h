@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sets/list_names: the names, places and date in LIST.sources, beside the list
+ * sets/list_names: the names and places in LIST.sources, beside the list
  * (see kv_sources).
  */
 #ifndef CLI_SETS_LIST_NAMES_H
@@ -11,12 +11,6 @@
 
 /* Opens the file beside the list at path. -1 if there is none. */
 int list_names_open(const char *path);
-
-/*
- * Sets *secondsp to the day of the line "# date YYYY-MM-DD" of the file behind
- * fd, in seconds since 1970. False if it has no such line.
- */
-bool list_names_read_date(int fd, int64_t *secondsp);
 
 /* Whether name is a name that a login takes for a source. */
 bool list_names_is_valid(const char *name);

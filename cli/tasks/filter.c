@@ -88,3 +88,37 @@ tasks_judge_filter(const char *shown, int fd, double max_rate,
 	*j = (struct filter_judged){ .ok = false };
 	return tasks_do(&t, shown) && j->ok;
 }
+
+struct set_bits {
+	uint64_t max, n;
+	bool ok;
+};
+
+static bool
+receive_set_bits(struct kv_bytes b, void *arg)
+{
+	struct set_bits *x = arg;
+
+	return record_get_flag(&b, &x->ok) &&
+	    record_get_limited(&b, x->max, &x->n) && b.left == 0;
+}
+
+bool
+tasks_filter_facts(const char *path, const struct kv_pkbf *f,
+    struct filter_facts *facts)
+{
+	struct set_bits x = { .max = (uint64_t)1 << f->header.length };
+	struct working_task t = {
+		.fd = { f->fd },
+		.n_fds = 1,
+		.result = receive_set_bits,
+		.arg = &x,
+	};
+	bool ok;
+
+	working_task_begin(&t, "filter-facts");
+	record_add_text(&t.args, path);
+	ok = tasks_do(&t, path) && x.ok;
+	filter_facts_set(path, &f->header, x.n, facts);
+	return ok;
+}

@@ -20,4 +20,11 @@ bool tasks_judge_filter(const char *shown, int fd, double max_rate,
     const char *old_shown, const struct kv_pkbf *old, bool (*stopped)(void),
     struct filter_judged *j);
 
+/*
+ * Sets facts of the filter at path, which is open as f->fd and has that header:
+ * all of it is read. False after a message.
+ */
+bool tasks_filter_facts(const char *path, const struct kv_pkbf *f,
+    struct filter_facts *facts);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "command.h"
 #include "tasks/task.h"
@@ -174,4 +175,142 @@ tasks_lost_records(const char *old_shown, int old, uint64_t n,
 		return true;
 	*lostp = 0;
 	return false;
+}
+
+/* --- what is installed ---------------------------------------------------- */
+
+struct facts {
+	struct list_facts *f;
+	char *why; /* LIST_WHY_BYTES */
+	bool ok;
+};
+
+static bool
+receive_facts(struct kv_bytes b, void *arg)
+{
+	struct facts *x = arg;
+	struct list_facts *f = x->f;
+	uint64_t seconds;
+	time_t time;
+	struct tm tm;
+
+	if (!record_get_flag(&b, &x->ok) ||
+	    !record_get_text(&b, x->why, LIST_WHY_BYTES) ||
+	    !record_get_limited(&b, KV_BLOCKLIST_RECORDS_MAX, &f->records) ||
+	    !record_get_limited(&b, f->records, &f->hashes) ||
+	    !record_get_flag(&b, &f->dated) ||
+	    !record_get_number(&b, &seconds) || b.left != 0)
+		return false;
+	f->time = (int64_t)seconds;
+	time = (time_t)f->time;
+	return !f->dated ||
+	    (gmtime_r(&time, &tm) != NULL &&
+		strftime(f->date, sizeof(f->date), "%Y-%m-%d", &tm) > 0);
+}
+
+bool
+tasks_list_facts(const char *path, int fd, int sources, struct list_facts *f,
+    char why[static LIST_WHY_BYTES])
+{
+	struct facts x = { .f = f, .why = why };
+	struct working_task t = {
+		.fd = { fd, sources != -1 ? sources : fd },
+		.n_fds = 2,
+		.result = receive_facts,
+		.arg = &x,
+	};
+	char broken[WALL_WHY_BYTES];
+
+	*f = (struct list_facts){ .path = path };
+	*why = '\0';
+	working_task_begin(&t, "list-facts");
+	record_add_text(&t.args, path);
+	record_add_number(&t.args, sources != -1);
+	if (working_do(&t, broken))
+		return x.ok;
+	snprintf(why, LIST_WHY_BYTES, "%.200s", broken);
+	return false;
+}
+
+struct words {
+	char *text; /* KV_SOURCES_MAX_BYTES */
+};
+
+static bool
+receive_words(struct kv_bytes b, void *arg)
+{
+	const struct words *w = arg;
+
+	return record_get_text(&b, w->text, KV_SOURCES_MAX_BYTES) &&
+	    b.left == 0;
+}
+
+void
+tasks_source(const char *shown, int fd, uint8_t id,
+    char words[static KV_SOURCES_MAX_BYTES])
+{
+	struct words w = { .text = words };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_words,
+		.arg = &w,
+	};
+
+	working_task_begin(&t, "source");
+	record_add_number(&t.args, id);
+	if (!tasks_do(&t, shown))
+		*words = '\0';
+}
+
+struct found_paths {
+	void (*give)(struct kv_span path, void *arg);
+	void *arg;
+	size_t n;
+	bool ended;
+	char why[LOOKUP_WHY_BYTES];
+};
+
+static bool
+receive_path(struct kv_bytes b, void *arg)
+{
+	struct found_paths *x = arg;
+	struct kv_span path;
+	bool is_path;
+
+	if (x->ended || !record_get_flag(&b, &is_path))
+		return false;
+	if (!is_path) {
+		x->ended = true;
+		return record_get_text(&b, x->why, sizeof(x->why)) &&
+		    b.left == 0;
+	}
+	if (kv_bytes_get_string(&b, &path) != KV_OK || b.left != 0 ||
+	    path.len >= LOOKUP_LINE_MAX || x->n++ == LOOKUP_PATHS_MAX)
+		return false;
+	x->give(path, x->arg);
+	return true;
+}
+
+bool
+tasks_lookup(int fd, const struct kv_blocklist_hash *h,
+    void (*give)(struct kv_span path, void *arg), void *arg,
+    char why[static WALL_WHY_BYTES])
+{
+	struct found_paths x = { .give = give, .arg = arg };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_path,
+		.arg = &x,
+		.has_parts = true,
+		.done = &x.ended,
+	};
+
+	working_task_begin(&t, "lookup");
+	record_add_bytes(&t.args, h->byte, sizeof(h->byte));
+	if (!working_do(&t, why))
+		return false;
+	snprintf(why, WALL_WHY_BYTES, "%s", x.why);
+	return *why == '\0';
 }

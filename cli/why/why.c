@@ -14,13 +14,13 @@
 #include "command.h"
 #include "sets/filter_facts.h"
 #include "keys/input.h"
-#include "sets/list_names.h"
 #include "weak/weak.h"
 #include "working/weak.h"
 #include "published/lookup.h"
+#include "reading/chosen.h"
+#include "tasks/list.h"
 #include "upkeep/own_list.h"
 
-#define WORDS_BYTES 1024
 #define DATE_BYTES 64
 /* A line of a file. */
 struct spot {
@@ -30,7 +30,7 @@ struct spot {
 
 /* One run of why. */
 struct asking {
-	const struct kv_judge *judge;
+	const struct judging *judging;
 	int64_t now;
 	struct named_keys named;
 	/* What was found. */
@@ -218,7 +218,7 @@ print_places(struct asking *a, const struct kv_list *l,
 {
 	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
 	struct place place = { .repository = words };
-	char file[PATH_MAX], why[LOOKUP_WHY_BYTES];
+	char file[PATH_MAX], why[WALL_WHY_BYTES];
 	size_t n = input_hashes(key, hash);
 	int fd = -1, len;
 
@@ -240,7 +240,7 @@ print_places(struct asking *a, const struct kv_list *l,
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (lookup_find(fd, &hash[i], print_path, &place, why))
+		if (tasks_lookup(fd, &hash[i], print_path, &place, why))
 			continue;
 		cli_error("%s: %s; get it again with keyveto update --lookup",
 		    file, why);
@@ -251,21 +251,40 @@ print_places(struct asking *a, const struct kv_list *l,
 		print_line("private half", "the list does not say where");
 }
 
+/* Sets words to what stands behind the name of a source; "" if nothing does. */
+static void
+read_words(const struct kv_judge *judge, const struct kv_list *l, uint8_t id,
+    char words[static KV_SOURCES_MAX_BYTES])
+{
+	char *path = NULL;
+	int fd = -1;
+
+	*words = '\0';
+	if (asprintf(&path, "%s" KV_SOURCES_SUFFIX, l->path) == -1)
+		return;
+	if ((fd = judging_find_file(judge, path)) != -1)
+		tasks_source(path, fd, id, words);
+	free(path);
+}
+
 /* Prints what the list says of the key: source id, when, why and where. */
 static void
-explain_list(struct asking *a, const struct kv_list *l, uint8_t id,
+explain_list(struct asking *a, size_t i, uint8_t id,
     const struct input_key *key)
 {
-	char name[KV_SOURCE_NAME_BYTES], words[WORDS_BYTES];
+	const struct kv_judge *judge = &a->judging->judge;
+	const struct kv_list *l = &judge->list[i];
+	const struct facts_date *made = &a->judging->date[i];
+	char name[KV_SOURCE_NAME_BYTES], words[KV_SOURCES_MAX_BYTES];
 	char date[DATE_BYTES] = "";
 	const char *leak, *sentences;
-	int64_t when;
 
-	kv_sources_read(l->sources, id, name, words, sizeof(words));
+	judging_name_source(judge, i, id, name);
+	read_words(judge, l, id, words);
 	leak = find_text(leaks, name);
 	sentences = find_text(built_in, name);
-	if (list_names_read_date(l->sources, &when) && when >= 0)
-		(void)filter_facts_format_time((uint64_t)when, date,
+	if (made->known && made->seconds >= 0)
+		(void)filter_facts_format_time((uint64_t)made->seconds, date,
 		    sizeof(date));
 	print_line("exact list", l->path);
 	if (date[0] != '\0')
@@ -367,7 +386,7 @@ static void
 explain_listed(struct asking *a, const struct input_key *key,
     const struct kv_decision *d)
 {
-	const struct kv_judge *j = a->judge;
+	const struct kv_judge *j = &a->judging->judge;
 
 	if (d->list == &kv_denied)
 		explain_denied(d);
@@ -382,7 +401,7 @@ explain_listed(struct asking *a, const struct input_key *key,
 		     "filter info shows.");
 	for (size_t i = 0; i < j->n_lists; i++) {
 		if (d->list_hits >> i & 1)
-			explain_list(a, &j->list[i], d->source_id[i], key);
+			explain_list(a, i, d->source_id[i], key);
 	}
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (d->hits >> i & 1)
@@ -443,7 +462,7 @@ explain_key(const struct input_key *key, void *arg)
 			return;
 	}
 	a->keys++;
-	input_judge(a->judge, key, a->now, &d);
+	judging_key(&a->judging->judge, key, a->now, &d);
 	if (d.verdict == KV_VERDICT_ERROR) {
 		cli_error_at(key->path, key->line, d.reason);
 		a->unjudged++;
@@ -515,7 +534,7 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	static const struct cli_option none = { .name = NULL };
 	struct cli_judge_options o = { .config = NULL };
 	struct asking a = { .now = time(NULL) };
-	struct kv_judge judge;
+	struct judging judging;
 	int status = cli_read_options(cmd, argc, argv, &none, &o);
 	bool partly;
 
@@ -524,18 +543,18 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		return cli_wrong_usage(cmd,
 		    "give a key, its fingerprint, or a file");
-	if (!own_list_add(&o) || !cli_judge_open_partly(&judge, &o, &partly))
+	if (!own_list_add(&o) ||
+	    !chosen_open_partly(&judging, &o, NULL, &partly))
 		return CLI_UNCHECKED;
-	a.judge = &judge;
-	a.named = (struct named_keys){ .judge = &judge,
+	a.judging = &judging;
+	a.named = (struct named_keys){ .judge = &judging.judge,
 		.key = explain_key,
 		.arg = &a };
 	status = named_keys_read(&a.named, argv + optind) ?
 	    conclude(&a, argv[optind]) :
 	    CLI_UNCHECKED;
 	free_spots(&a);
-	kv_judge_close(&judge);
-	return status;
+	return chosen_close(&judging) ? status : CLI_UNCHECKED;
 }
 
 const struct cli_command cli_why = {

@@ -13,7 +13,7 @@
 #define CLI_WIRE_READING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define READING_VERSION 3
+#define READING_VERSION 4
 
 /* The most bytes and descriptors of a packet. */
 #define READING_PACKET_BYTES (64 * 1024)
@@ -41,8 +41,9 @@ enum reading_order {
 	READING_PROBLEM,
 	READING_END,
 	/*
-	 * Nothing; one descriptor: a file of authorized_keys, of which each line
-	 * is read as sshd reads it. Only with READING_KEYS.
+	 * When keys are used, for READING_JUDGED; one descriptor: a file of
+	 * authorized_keys, of which each line is read as sshd reads it. Only with
+	 * READING_KEYS.
 	 */
 	READING_LINES,
 	/*
@@ -50,17 +51,16 @@ enum reading_order {
 	 * descriptor: the log. Only with READING_LOGS.
 	 */
 	READING_LOG,
-	/* reading_add_key: a key to judge. Only with READING_ASKED. */
+	/* when it is used, reading_add_key. Only with READING_ASKED. */
 	READING_JUDGE_KEY,
 };
 
 /* Of READING_SETUP. */
 enum reading_flags {
 	READING_JSON = 1,
-	READING_ALL = 2,     /* clean keys are findings, too */
-	READING_QUIET = 4,   /* keys are only counted */
-	READING_WEAK = 8,    /* RSA keys that anybody factors are looked for */
-	READING_PARTLY = 16, /* as partly of struct report */
+	READING_ALL = 2,   /* clean keys are findings, too */
+	READING_QUIET = 4, /* keys are only counted */
+	READING_WEAK = 8,  /* RSA keys that anybody factors are looked for */
 	/* There is no judge: each key is a READING_KEY, not a READING_FOUND. */
 	READING_KEYS = 32,
 	READING_PLAIN = 64, /* as plain of struct input_sink */
@@ -70,8 +70,10 @@ enum reading_flags {
 	 * (tzset(3)) that stands in the place of the configuration.
 	 */
 	READING_LOGS = 256,
-	/* Keys come by READING_JUDGE_KEY; READING_FOUND answers each. */
+	/* Keys come by READING_JUDGE_KEY; READING_VERDICT answers each. */
 	READING_ASKED = 512,
+	/* Besides READING_KEYS: there is a judge, which judges keys of lines. */
+	READING_JUDGED = 1024,
 };
 
 /* Of READING_LOG. */
@@ -115,8 +117,9 @@ enum reading_answer {
 	READING_LOG_KEY,
 	READING_LOG_SINCE,
 	READING_LOG_END, /* no more of this log */
-	/* First with READING_ASKED: the revision of each filter, or 0. */
-	READING_REVISIONS,
+	/* Of a reader with a judge, before all else: reading/facts. */
+	READING_FACTS,
+	READING_VERDICT, /* finding_add_verdict */
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */
