@@ -237,17 +237,28 @@ struct reading {
 	const struct kv_config *config;
 };
 
+bool
+config_can_open_all(const struct kv_config *config,
+    char why[static KV_TRUSTED_WHY_BYTES])
+{
+	bool can = true;
+
+	*why = '\0';
+	for (size_t i = 0; can && i < config->n_filters; i++)
+		can = can_be_opened(config->filter[i], why);
+	for (size_t i = 0; can && i < config->n_blocklists; i++)
+		can = can_be_opened(config->blocklist[i], why);
+	return can;
+}
+
 static bool
 can_read_all(void *arg, char *why, size_t cap)
 {
 	const struct reading *q = arg;
 	char reason[KV_TRUSTED_WHY_BYTES] = "";
-	bool can = q->path == NULL || can_be_opened(q->path, reason);
+	const bool can = (q->path == NULL || can_be_opened(q->path, reason)) &&
+	    config_can_open_all(q->config, reason);
 
-	for (size_t i = 0; can && i < q->config->n_filters; i++)
-		can = can_be_opened(q->config->filter[i], reason);
-	for (size_t i = 0; can && i < q->config->n_blocklists; i++)
-		can = can_be_opened(q->config->blocklist[i], reason);
 	snprintf(why, cap, "%s", reason);
 	return can;
 }
@@ -267,21 +278,23 @@ count_unusable_filters(struct config_findings *f,
 		.n_blocklists = f->config.n_blocklists,
 	};
 	const size_t before = f->unreadable;
-	char why[KV_REASON_BYTES];
+	char why[KV_REASON_BYTES], broken[WALL_WHY_BYTES];
 
-	kv_judge_open_with(&f->judge, NULL, &paths, cli_open_as_login, NULL);
-	if (f->judge.broken[0] != '\0')
-		count_finding(&f->unreadable, s, "%s", f->judge.broken);
-	for (size_t i = 0; i < f->judge.n_filters; i++)
-		if (f->judge.filter[i].pkbf.fd == -1)
+	judging_open(&f->judging, NULL, &paths, cli_open_as_login, NULL);
+	if (!judging_start(&f->judging, broken))
+		count_finding(&f->unreadable, s, "%s", broken);
+	if (f->judging.judge.broken[0] != '\0')
+		count_finding(&f->unreadable, s, "%s", f->judging.judge.broken);
+	for (size_t i = 0; i < f->judging.judge.n_filters; i++)
+		if (f->judging.judge.filter[i].pkbf.fd == -1)
 			count_finding(&f->unreadable, s,
 			    "%s: a login has no verdict without this filter",
-			    f->judge.filter[i].why);
-	for (size_t i = 0; i < f->judge.n_lists; i++)
-		if (f->judge.list[i].blocklist.fd == -1)
+			    f->judging.judge.filter[i].why);
+	for (size_t i = 0; i < f->judging.judge.n_lists; i++)
+		if (f->judging.judge.list[i].blocklist.fd == -1)
 			count_finding(&f->unreadable, s,
 			    "%s: a login has no verdict without this list",
-			    f->judge.list[i].why);
+			    f->judging.judge.list[i].why);
 	for (size_t i = 0;
 	     f->unreadable == before && s->readers != NULL && i < s->readers->n;
 	     i++) {
@@ -355,7 +368,9 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 void
 config_findings_free(struct config_findings *f)
 {
-	kv_judge_close(&f->judge);
+	char why[WALL_WHY_BYTES];
+
+	(void)judging_close(&f->judging, why);
 	kv_config_free(&f->config);
 }
 
@@ -397,8 +412,8 @@ config_findings_print(const struct config_findings *f, const char *name)
 	    action_text[f->on_error], kv_action_name(f->on_error));
 	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
 	    action_text[c->on_unsupported], kv_action_name(c->on_unsupported));
-	for (size_t i = 0; i < f->judge.n_filters; i++) {
-		const struct kv_filter *one = &f->judge.filter[i];
+	for (size_t i = 0; i < f->judging.judge.n_filters; i++) {
+		const struct kv_filter *one = &f->judging.judge.filter[i];
 
 		cli_printf(stdout, "  %-20s %s", "filter", one->path);
 		if (one->pkbf.fd == -1)
@@ -409,8 +424,8 @@ config_findings_print(const struct config_findings *f, const char *name)
 			    cli_plural(one->pkbf.header.entries, "entry",
 				"entries"));
 	}
-	for (size_t i = 0; i < f->judge.n_lists; i++) {
-		const struct kv_list *one = &f->judge.list[i];
+	for (size_t i = 0; i < f->judging.judge.n_lists; i++) {
+		const struct kv_list *one = &f->judging.judge.list[i];
 
 		cli_printf(stdout, "  %-20s %s", "blocklist", one->path);
 		if (one->blocklist.fd == -1)

@@ -6,7 +6,7 @@
 #ifndef CLI_CONFIG_FINDINGS_H
 #define CLI_CONFIG_FINDINGS_H
 
-#include "kv_verdict.h"
+#include "reading/judging.h"
 
 /*
  * A user that sshd runs the guard as: if it cannot read keyveto.conf or a filter,
@@ -46,7 +46,7 @@ struct config_subject {
 
 struct config_findings {
 	struct kv_config config; /* as parsed, without the wrong lines */
-	struct kv_judge judge;	 /* with its filters open */
+	struct judging judging;	 /* of its filters and lists */
 	size_t mistakes;	 /* number of lines that are wrong */
 	size_t unreadable;	 /* files that a login or reader cannot read */
 	size_t notices;		 /* what works, but should be checked */
@@ -75,5 +75,12 @@ void config_findings_print(const struct config_findings *f, const char *name);
  */
 bool config_line_names(const char *line, size_t len, bool denies,
     struct kv_key_line *key);
+
+/*
+ * Whether this process can open each filter and list of a configuration as a
+ * login does. False with a sentence.
+ */
+bool config_can_open_all(const struct kv_config *config,
+    char why[static KV_TRUSTED_WHY_BYTES]);
 
 #endif

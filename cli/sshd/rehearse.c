@@ -32,36 +32,6 @@ print_logins(const struct sshd_options *o, struct logins *l)
 	    since);
 }
 
-/*
- * Opens the judge of keyveto.conf as it is without keyveto's lines: those of an
- * earlier --warn refuse nobody. False after a message.
- */
-static bool
-open_judge(const struct sshd_options *o, const struct sshd_files *files,
-    struct kv_judge *judge)
-{
-	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
-	char why[KV_CONFIG_WHY_BYTES];
-	struct kv_config base;
-	bool ok;
-
-	if (!sshd_usable_open(o, KV_CONFIG_PATH, judge))
-		return false;
-	ok = kv_config_parse(f->base, f->base_len, f->path, &base, why) ==
-	    KV_OK;
-	if (ok) {
-		judge->config.on_hit = base.on_hit;
-		judge->config.on_probable = base.on_probable;
-		judge->config.on_error = base.on_error;
-		judge->config.on_unsupported = base.on_unsupported;
-	} else {
-		cli_error("%s%s", o->root, why);
-		kv_judge_close(judge);
-	}
-	kv_config_free(&base);
-	return ok;
-}
-
 /* Prints how many listed keys and CAs of TrustedUserCAKeys there are. */
 static void
 print_counts(const struct audit_refused *h)
@@ -101,9 +71,10 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 		.host_key = copy->host_key,
 	};
 	struct logins logins = { .all = false };
-	struct kv_judge judge;
+	const struct sshd_file *config = sshd_files_find(files, KV_CONFIG_PATH);
+	struct judging judging;
+	char why[WALL_WHY_BYTES];
 	struct report r = {
-		.judge = &judge,
 		.json = o->json,
 		.out = stdout,
 		.err = stderr,
@@ -113,8 +84,12 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	};
 	bool ok;
 
-	if (!open_judge(o, files, &judge))
+	/* Keyveto's own lines, of an earlier --warn, refuse nobody. */
+	if (!sshd_usable_open(o, KV_CONFIG_PATH,
+		&(struct sshd_text){ config->base, config->base_len },
+		&judging))
 		return CLI_UNCHECKED;
+	judging_report(&r, &judging.judge);
 	ok = audit_refused_find(h, &sshd, accounts, o->root,
 	    (unsigned int)o->timeout, &r);
 	if (ok) {
@@ -125,7 +100,8 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 		ok = cli_stdout_ok();
 	}
 	logins_free(&logins);
-	kv_judge_close(&judge);
+	if (!judging_close(&judging, why))
+		ok = cli_error("%s", why);
 	if (!ok)
 		return CLI_UNCHECKED;
 	print_counts(h);

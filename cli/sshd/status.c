@@ -144,7 +144,9 @@ service_judges(struct status *s, const char *service)
 static void
 check_parts(struct status *s)
 {
-	struct kv_judge judge;
+	struct judging judging;
+	const struct kv_config *config = &judging.judge.config;
+	char why[WALL_WHY_BYTES];
 
 	for (size_t i = 0; i < s->n_parts; i++) {
 		const struct part *p = &s->part[i];
@@ -155,23 +157,23 @@ check_parts(struct status *s)
 			continue;
 		if (!sshd_usable_filters(s->o, p->name, p->user,
 			&s->accounts) ||
-		    !sshd_usable_open(s->o, p->name, &judge)) {
+		    !sshd_usable_open(s->o, p->name, NULL, &judging)) {
 			s->unknown = true;
 			continue;
 		}
-		if (judge.config.on_hit != KV_ACTION_DENY) {
+		if (config->on_hit != KV_ACTION_DENY) {
 			cli_error("%s%s: OnHit warn: listed keys are let in, "
 				  "and logged",
 			    s->o->root, p->name);
 			s->unguarded = true;
-		} else if (judge.config.on_probable != KV_ACTION_DENY &&
-		    judge.n_filters > 0) {
+		} else if (config->on_probable != KV_ACTION_DENY &&
+		    judging.judge.n_filters > 0) {
 			cli_error("%s%s: OnProbable warn: keys that only "
 				  "filters list are let in, and logged",
 			    s->o->root, p->name);
 			s->unguarded = true;
 		}
-		kv_judge_close(&judge);
+		(void)judging_close(&judging, why);
 	}
 }
 

@@ -17,6 +17,7 @@
 #include "host/child.h"
 #include "host/program.h"
 #include "kv_base64.h"
+#include "kv_spki.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
@@ -45,14 +46,15 @@ static bool
 make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 {
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
-	struct kv_judge judge;
-	struct kv_sshkey key;
+	struct judging judging;
+	struct kv_sshkey parsed;
+	char why[WALL_WHY_BYTES];
 	/* RFC 8709 section 4: string "ssh-ed25519", string key of 32 bytes. */
 	static const char head[] = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
-	uint8_t made[sizeof(head) - 1 + KEY_BYTES], blob[256];
+	uint8_t made[sizeof(head) - 1 + KEY_BYTES], digest[KV_SHA256_BYTES];
 	bool ok = true;
 
-	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
+	if (!sshd_usable_open(o, KV_CONFIG_PATH, NULL, &judging))
 		return false;
 	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
 	memcpy(made, head, sizeof(head) - 1);
@@ -61,14 +63,22 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 		    KEY_BYTES;
 		/* A multiple of three bytes has no padding. */
 		kv_base64_encode_unpadded(made, sizeof(made), t->key);
-		kv_judge_offered(&judge,
-		    (struct kv_span){ (const uint8_t *)t->type,
-			strlen(t->type) },
-		    (struct kv_span){ (const uint8_t *)t->key, strlen(t->key) },
-		    blob, sizeof(blob), time(NULL), &key, &d);
-		memcpy(t->fingerprint, d.fingerprint, sizeof(t->fingerprint));
+		ok = ok &&
+		    kv_sshkey_parse(made, sizeof(made), &parsed) == KV_OK;
+		if (!ok)
+			break;
+		judging_key(&judging.judge,
+		    &(struct input_key){
+			.path = "",
+			.key = parsed.key,
+			.type = t->type,
+			.bits = kv_pubkey_bits(&parsed.key),
+		    },
+		    time(NULL), &d);
+		kv_fingerprint_digest(&parsed.key, digest);
+		kv_fingerprint_format(digest, t->fingerprint);
 	}
-	kv_judge_close(&judge);
+	(void)judging_close(&judging, why);
 	if (ok && d.verdict == KV_VERDICT_CLEAN)
 		return true;
 	return cli_error(

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
+#include "config/findings.h"
+#include "host/memory.h"
 #include "host/root_file.h"
 #include "sshd_config/runnable.h"
 
@@ -84,6 +87,8 @@ sshd_usable_module(const struct sshd_options *o, const char *module)
 	    "the module must be there, or PAM refuses every login");
 }
 
+static const char no_filter[] = "no filter is named";
+
 /* Why j can give no verdict; NULL if it can. */
 static const char *
 find_fault(const struct kv_judge *j)
@@ -96,21 +101,95 @@ find_fault(const struct kv_judge *j)
 	for (size_t i = 0; i < j->n_lists; i++)
 		if (j->list[i].blocklist.fd == -1)
 			return j->list[i].why;
-	return j->n_filters + j->n_lists == 0 ? "no filter is named" : NULL;
+	return j->n_filters + j->n_lists == 0 ? no_filter : NULL;
 }
 
-/* Opens keyveto.conf and its filters as the guard does. */
+/* Opens keyveto.conf and its filters as the guard does, and reads the former. */
 static bool
-judge_can_open(void *arg, char *why, size_t cap)
+guard_can_open(void *arg, char *why, size_t cap)
 {
-	const char *config = arg, *wrong;
+	const struct kv_paths none = { .n_filters = 0 };
+	const char *config = arg;
+	char reason[KV_REASON_BYTES];
 	struct kv_judge j;
 
-	kv_judge_open(&j, config, 0);
-	if ((wrong = find_fault(&j)) != NULL)
-		snprintf(why, cap, "%s", wrong);
+	kv_judge_open_with(&j, config, &none, cli_open_as_login, NULL);
+	memcpy(reason, j.broken, sizeof(reason));
+	if (reason[0] == '\0')
+		(void)config_can_open_all(&j.config, reason);
+	if (reason[0] == '\0' &&
+	    j.config.n_filters + j.config.n_blocklists == 0)
+		snprintf(reason, sizeof(reason), "%s", no_filter);
 	kv_judge_close(&j);
-	return wrong == NULL;
+	snprintf(why, cap, "%s", reason);
+	return reason[0] == '\0';
+}
+
+/* Whose files are opened, and what counts as the text of one. */
+struct below {
+	const char *root, *config;
+	const struct sshd_text *text; /* of config; NULL: its own */
+};
+
+/* Sets *fdp to a file with the text. */
+static bool
+replace_text(const struct sshd_text *text, int *fdp)
+{
+	const int fd = memory_file("keyveto.conf");
+
+	if (fd == -1 || !io_write(fd, text->p, text->len) ||
+	    lseek(fd, 0, SEEK_SET) == -1) {
+		io_close(fd);
+		return false;
+	}
+	close(*fdp);
+	*fdp = fd;
+	return true;
+}
+
+/* Is a kv_open_fn; arg is a struct below. */
+static enum kv_err
+open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	const struct below *b = arg;
+
+	if ((*fdp = root_open(b->root, path, O_RDONLY)) != -1 &&
+	    (b->text == NULL || strcmp(path, b->config) != 0 ||
+		replace_text(b->text, fdp)))
+		return KV_OK;
+	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s%.200s: %s", b->root, path,
+	    strerror(errno));
+	io_close(*fdp);
+	*fdp = -1;
+	return KV_ERR_SYSTEM;
+}
+
+/*
+ * Opens j, and has keyveto-reader look into its files. Returns why there is no
+ * verdict, which why may hold; NULL if there is one.
+ */
+static const char *
+open_judging(const struct below *b, struct judging *j,
+    char why[static WALL_WHY_BYTES])
+{
+	judging_open(j, b->config, NULL, open_below, (void *)b);
+	return judging_start(j, why) ? find_fault(&j->judge) : why;
+}
+
+/* The guard, as root, gets a verdict. False with a reason. */
+static bool
+has_verdict(const struct sshd_options *o, const char *config,
+    char why[static SSHD_WHY_BYTES])
+{
+	const struct below below = { .root = o->root, .config = config };
+	char broken[WALL_WHY_BYTES];
+	struct judging j;
+	const char *wrong = open_judging(&below, &j, broken);
+
+	snprintf(why, SSHD_WHY_BYTES, "%s", wrong != NULL ? wrong : "");
+	(void)judging_close(&j, broken);
+	return *why == '\0';
 }
 
 bool
@@ -139,8 +218,9 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 		gid = as->gid;
 		accounts_free(&asked); /* as may point into it */
 	}
-	if (root_ask(o->root, uid, gid, judge_can_open, (char *)config, why,
-		sizeof(why)))
+	if (root_ask(o->root, uid, gid, guard_can_open, (char *)config, why,
+		sizeof(why)) &&
+	    (*user != '\0' || has_verdict(o, config, why)))
 		return true;
 	if (uid == 0)
 		cli_error("%s%s; no login would get a verdict", o->root, why);
@@ -150,29 +230,21 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 	return false;
 }
 
-static enum kv_err
-open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
-    void *arg)
-{
-	const char *root = arg;
-
-	if ((*fdp = root_open(root, path, O_RDONLY)) != -1)
-		return KV_OK;
-	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s%.200s: %s", root, path,
-	    strerror(errno));
-	return KV_ERR_SYSTEM;
-}
-
 bool
 sshd_usable_open(const struct sshd_options *o, const char *config,
-    struct kv_judge *j)
+    const struct sshd_text *text, struct judging *j)
 {
-	const char *wrong;
+	const struct below below = {
+		.root = o->root,
+		.config = config,
+		.text = text,
+	};
+	char why[WALL_WHY_BYTES];
+	const char *wrong = open_judging(&below, j, why);
 
-	kv_judge_open_with(j, config, NULL, open_below, (char *)o->root);
-	if ((wrong = find_fault(j)) == NULL)
+	if (wrong == NULL)
 		return true;
 	cli_error("%s", wrong);
-	kv_judge_close(j);
+	(void)judging_close(j, why);
 	return false;
 }

@@ -6,6 +6,7 @@
 #ifndef CLI_SSHD_USABLE_H
 #define CLI_SSHD_USABLE_H
 
+#include "reading/judging.h"
 #include "sshd/sshd.h"
 
 /*
@@ -34,11 +35,17 @@ bool sshd_usable_module(const struct sshd_options *o, const char *module);
 bool sshd_usable_filters(const struct sshd_options *o, const char *config,
     const char *user, const struct accounts *accounts);
 
+struct sshd_text {
+	const char *p;
+	size_t len;
+};
+
 /*
- * Opens a keyveto.conf below o->root and its filters, in this process. After
- * true the caller closes j with kv_judge_close. False after a message.
+ * Opens a keyveto.conf below o->root, as if it had that text (NULL: as it is),
+ * and its filters. After true the caller closes j with judging_close. False
+ * after a message.
  */
 bool sshd_usable_open(const struct sshd_options *o, const char *config,
-    struct kv_judge *j);
+    const struct sshd_text *text, struct judging *j);
 
 #endif
