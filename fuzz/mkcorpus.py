@@ -19,6 +19,7 @@ sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cl
 # pylint: disable=wrong-import-position
 import delta
 import fleet_audits
+import krls
 import nosecret
 import proofs
 import sshkey
@@ -153,6 +154,15 @@ def make_sources():
     for name, (form, data) in forms.items():
         for cap in (0, 15):
             seed("source", f"{name}-{cap}", bytes((form, cap, 0)) + data)
+
+
+def make_krls():
+    keys = krls.section(krls.KEYS, *dict(plain_blobs()).values())
+    hashes = krls.section(krls.SHA256, bytes(32), bytes(range(32)))
+    seed("krl", "keys", krls.HEADER + keys)
+    seed("krl", "all", krls.HEADER + keys + hashes + b"".join(krls.section(n, b"x") for n in (1, 3, 6, 255))
+         + krls.signature(b"key"))
+    seed("krl", "cut", (krls.HEADER + hashes + keys)[:-1])
 
 
 def make_utf16():
@@ -290,6 +300,7 @@ def main():
     make_lists()
     make_inside()
     make_sources()
+    make_krls()
     make_utf16()
     make_owners()
     make_findings()

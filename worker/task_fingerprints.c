@@ -11,6 +11,7 @@
 #include "kv_fingerprint.h"
 #include "kv_lines.h"
 #include "base/io.h"
+#include "keys/krl.h"
 #include "tasks.h"
 
 #define LINE_BYTES (64 * 1024)
@@ -18,23 +19,11 @@
 #define BASE64 \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-#define KRL_BYTES ((size_t)16 * 1024 * 1024)
-
-/* krl.h of OpenSSH */
-static const uint8_t krl_magic[] = "SSHKRL\n";
-enum {
-	KRL_SECTION_CERTIFICATES = 1,
-	KRL_SECTION_EXPLICIT_KEY = 2,
-	KRL_SECTION_FINGERPRINT_SHA1 = 3,
-	KRL_SECTION_SIGNATURE = 4,
-	KRL_SECTION_FINGERPRINT_SHA256 = 5,
-};
-
 /* What the file had. */
 struct found {
 	int error; /* errno of a read */
 	bool is_krl, bad_krl;
-	uint64_t left_out;    /* enum working_krl */
+	uint64_t left_out;    /* enum krl_left_out */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
 	uint64_t key_line;    /* the first with a key; 0: none */
 	uint64_t others;      /* lines without any that say something */
@@ -158,11 +147,12 @@ read_lines(int fd, struct found *f)
 
 /* Tells the key of a blob: of one that keyveto knows, in its canonical form. */
 static void
-tell_key(struct kv_span blob)
+tell_key(struct kv_span blob, void *arg)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 	struct kv_sshkey key;
 
+	(void)arg;
 	if (kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
 		kv_fingerprint_digest(&key.key, digest);
 	else
@@ -170,92 +160,30 @@ tell_key(struct kv_span blob)
 	tell_digest(digest);
 }
 
-/* A section is strings: keys, or hashes. False if it is not. */
-static bool
-read_section(uint8_t type, struct kv_span data)
+static void
+tell_sha256(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
 {
-	struct kv_bytes b = { data.p, data.len };
-	struct kv_span one;
-
-	while (b.left > 0) {
-		if (kv_bytes_get_string(&b, &one) != KV_OK)
-			return false;
-		if (type == KRL_SECTION_EXPLICIT_KEY)
-			tell_key(one);
-		else if (one.len == KV_SHA256_BYTES)
-			tell_digest(one.p);
-		else
-			return false;
-	}
-	return true;
-}
-
-/* False if it is no KRL, or a part of one. */
-static bool
-read_sections(struct kv_bytes b, struct found *f)
-{
-	struct kv_span data;
-	uint8_t type;
-
-	while (b.left > 0) {
-		type = *b.p;
-		b.p++;
-		b.left--;
-		if (kv_bytes_get_string(&b, &data) != KV_OK)
-			return false;
-		switch (type) {
-		case KRL_SECTION_EXPLICIT_KEY:
-		case KRL_SECTION_FINGERPRINT_SHA256:
-			if (!read_section(type, data))
-				return false;
-			break;
-		case KRL_SECTION_CERTIFICATES:
-			f->left_out |= WORKING_KRL_CERTIFICATES;
-			break;
-		case KRL_SECTION_FINGERPRINT_SHA1:
-			f->left_out |= WORKING_KRL_SHA1;
-			break;
-		case KRL_SECTION_SIGNATURE:
-			break;
-		default:
-			f->left_out |= WORKING_KRL_OTHER;
-		}
-	}
-	return true;
-}
-
-/* The header: magic, u32 1, three u64, and two strings. */
-static bool
-read_krl(const uint8_t *p, size_t len, struct found *f)
-{
-	const size_t fixed = sizeof(krl_magic) + 4 + 3 * 8;
-	static const uint8_t version[] = { 0, 0, 0, 1 };
-	struct kv_bytes b = { p, len };
-	struct kv_span text;
-
-	if (len < fixed || memcmp(p + sizeof(krl_magic), version, 4) != 0)
-		return false;
-	b.p += fixed;
-	b.left -= fixed;
-	return kv_bytes_get_string(&b, &text) == KV_OK &&
-	    kv_bytes_get_string(&b, &text) == KV_OK && read_sections(b, f);
+	(void)arg;
+	tell_digest(digest);
 }
 
 /* Whether the file is a KRL: then its keys are told. */
 static bool
 find_krl(int fd, struct found *f)
 {
-	uint8_t start[sizeof(krl_magic)], *p;
+	const struct krl_sink sink = { .key = tell_key, .sha256 = tell_sha256 };
+	uint8_t start[KRL_MAGIC_BYTES], *p;
 	ssize_t n = pread(fd, start, sizeof(start), 0);
 
 	if (n != (ssize_t)sizeof(start) ||
-	    memcmp(start, krl_magic, sizeof(start)) != 0)
+	    memcmp(start, KRL_MAGIC, sizeof(start)) != 0)
 		return false;
-	p = malloc(KRL_BYTES);
-	n = p != NULL ? io_read(fd, p, KRL_BYTES) : -1;
+	p = malloc(KRL_MAX_BYTES);
+	n = p != NULL ? io_read(fd, p, KRL_MAX_BYTES) : -1;
 	f->is_krl = true;
-	f->error = n == -1 ? errno : n == (ssize_t)KRL_BYTES ? EFBIG : 0;
-	f->bad_krl = f->error == 0 && !read_krl(p, (size_t)n, f);
+	f->error = n == -1 ? errno : n == (ssize_t)KRL_MAX_BYTES ? EFBIG : 0;
+	f->bad_krl = f->error == 0 &&
+	    !krl_read((struct kv_span){ p, (size_t)n }, &sink, &f->left_out);
 	free(p);
 	return true;
 }

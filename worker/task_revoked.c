@@ -13,12 +13,11 @@
 #include "kv_fingerprint.h"
 #include "kv_line.h"
 #include "kv_lines.h"
+#include "keys/krl.h"
 #include "system.h"
 #include "tasks/keygen.h"
 #include "tasks.h"
 
-/* krl.h: KRL_MAGIC */
-#define MAGIC "SSHKRL\n"
 #define LINE_BYTES (256 * 1024)
 #define SECONDS 600
 
@@ -59,7 +58,7 @@ task_revoked_enter(struct task_work *t, uint64_t memory)
 	if (kv_bytes_get_string(&t->args, &blob) == KV_OK &&
 	    kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
 		key_file = write_key(blob);
-	krl_file = system_copy(t->fd[0], WORKING_KRL_BYTES);
+	krl_file = system_copy(t->fd[0], KRL_MAX_BYTES);
 	return system_enter(&(struct system){
 	    .program = KEYGEN_PATH,
 	    .has_more = !system_has_account(),
@@ -141,13 +140,13 @@ read_lines(int fd)
 bool
 task_revoked(struct task_work *t)
 {
-	char start[sizeof(MAGIC)] = "";
+	char start[KRL_MAGIC_BYTES] = "";
 	enum working_revoked answer = WORKING_REVOKED;
 
 	if (key_file == -1)
 		answer = WORKING_REVOKED_UNKNOWN;
-	else if (pread(t->fd[0], start, sizeof(start) - 1, 0) != -1)
-		answer = strcmp(start, MAGIC) == 0 ?
+	else if (pread(t->fd[0], start, sizeof(start), 0) != -1)
+		answer = memcmp(start, KRL_MAGIC, sizeof(start)) == 0 ?
 		    ask_keygen() :
 		    read_lines(t->fd[0]);
 	record_add_number(task_result(), (uint64_t)answer);

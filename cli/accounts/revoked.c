@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "keys/krl.h"
 #include "sshd_config/words.h"
 #include "working/working.h"
 
@@ -64,7 +65,7 @@ is_in_file(int fd, struct kv_span blob, bool doubt)
 	struct working_task t = {
 		.fd = { fd },
 		.n_fds = 1,
-		.file_bytes = WORKING_KRL_BYTES,
+		.file_bytes = KRL_MAX_BYTES,
 		.number = &answer,
 		.max = WORKING_REVOKED_UNKNOWN,
 	};

@@ -15,8 +15,8 @@
 #include "command.h"
 #include "host/memory.h"
 #include "key_lines/key_lines.h"
+#include "keys/krl.h"
 #include "tasks/fingerprints.h"
-#include "wire/working.h"
 
 #define DAY_SECONDS 86400
 #define FINGERPRINT "SHA256:"
@@ -92,19 +92,11 @@ open_file(const char *path)
 static bool
 note_left_out(const char *shown, uint64_t left_out)
 {
-	if (left_out & WORKING_KRL_CERTIFICATES)
-		cli_error(
-		    "note: %s: revokes certificates by serial number or "
-		    "key ID, which keyveto cannot: keep it in RevokedKeys",
-		    shown);
-	if (left_out & WORKING_KRL_SHA1)
-		cli_error("note: %s: revokes keys by SHA-1, which keyveto "
-			  "cannot: keep it in RevokedKeys",
-		    shown);
-	if (left_out & WORKING_KRL_OTHER)
-		cli_error("note: %s: has a section that keyveto does not know: "
-			  "keep it in RevokedKeys",
-		    shown);
+	const char *reason[KRL_REASONS];
+
+	krl_reasons(left_out, reason);
+	for (size_t i = 0; reason[i] != NULL; i++)
+		cli_error("note: %s: %s", shown, reason[i]);
 	return true;
 }
 

@@ -23,7 +23,7 @@ struct fingerprints {
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
 	bool is_krl;
-	uint64_t left_out; /* enum working_krl: what it also revokes */
+	uint64_t left_out; /* enum krl_left_out: what it also revokes */
 };
 
 /*

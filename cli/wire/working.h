@@ -23,16 +23,6 @@
 /* A task copies no more of a file into memory, as if it were a file. */
 #define WORKING_COPY_BYTES (16 * 1024 * 1024)
 
-/* sshd reads no KRL of more bytes (SSHBUF_SIZE_MAX). */
-#define WORKING_KRL_BYTES (128 * 1024 * 1024)
-
-/* What a KRL revokes that is no key and no SHA-256 of one. */
-enum working_krl {
-	WORKING_KRL_CERTIFICATES = 1, /* by serial number or key ID */
-	WORKING_KRL_SHA1 = 2,
-	WORKING_KRL_OTHER = 4,
-};
-
 /* The result of the task "revoked". */
 enum working_revoked {
 	WORKING_NOT_REVOKED = 0,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """keyveto deny: the guard's verdict after each change of keyveto.conf."""
 
+import base64
 import datetime
 import json
 import random
@@ -11,6 +12,7 @@ import pytest
 import keys
 from brake_machine import machine
 from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
+from krls import HEADER, KEYS, make_krl, section, signature
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
 
 pytestmark = pytest.mark.throwaway
@@ -144,22 +146,15 @@ def test_a_device_is_refused_and_a_slow_pipe_is_waited_for(scratch):
     equal(world.text.removeprefix(SAMPLE), f"DenyKey {FINGERPRINT}\n")
 
 
-def make_krl(scratch, name, *specification, ca=None):
-    path, text = scratch / f"{name}.krl", scratch / f"{name}.txt"
-    text.write_text("".join(f"{line}\n" for line in specification), encoding="ascii")
-    subprocess.run(["ssh-keygen", "-q", "-k", "-f", path, *(("-s", ca) if ca else ()), text], check=True)
-    return path
-
-
 def test_what_a_krl_revokes_is_refused(scratch):
     """ssh-keygen makes the KRL. What a fingerprint cannot say is named."""
     world = World(scratch)
     some = [keys.generate(scratch) for _ in range(4)]
     marks = [one.key.fingerprint for one in some]
-    explicit = make_krl(scratch, "explicit", *(f"key: {one.key}" for one in some[:2]))
-    hashed = make_krl(scratch, "hashed", f"hash: {marks[2]}", f"sha256: {some[3].key}")
-    sha1 = make_krl(scratch, "sha1", f"key: {some[0].key}", f"sha1: {some[1].key}")
-    serials = make_krl(scratch, "serials", "serial: 5-9", "id: alice", ca=some[0].path)
+    explicit = make_krl(scratch / "explicit", *(f"key: {one.key}" for one in some[:2]))
+    hashed = make_krl(scratch / "hashed", f"hash: {marks[2]}", f"sha256: {some[3].key}")
+    sha1 = make_krl(scratch / "sha1", f"key: {some[0].key}", f"sha1: {some[1].key}")
+    serials = make_krl(scratch / "serials", "serial: 5-9", "id: alice", ca=some[0].path)
     for path, expected, said in ((explicit, marks[:2], ""), (hashed, marks[2:], ""), (sha1, marks[:1], "by SHA-1")):
         done = keyveto("deny", path, "revoked", status=0)
         equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
@@ -170,6 +165,11 @@ def test_what_a_krl_revokes_is_refused(scratch):
         equal(world.text, SAMPLE)
     contains(keyveto("deny", serials, status=2).stderr, "by serial number or key ID", "keep it in RevokedKeys",
              "revokes no key and no SHA256")
+    whole = HEADER + section(KEYS, base64.b64decode(some[3].key.blob)) + signature(b"a key")
+    (scratch / "signed").write_bytes(whole)
+    keyveto("deny", scratch / "signed", status=0)
+    equal(world.text.removeprefix(SAMPLE), f"DenyKey {marks[3]}\n")
+    keyveto("deny", "--remove", scratch / "signed", status=0)
     whole = explicit.read_bytes()
     for cut in range(8, len(whole)):
         (scratch / "cut").write_bytes(whole[:cut])
