@@ -45,6 +45,13 @@ struct input_problem {
 	const char *reason; /* may hold untrusted bytes */
 };
 
+/* What a KRL revokes besides the keys in it. */
+struct input_krl {
+	const char *path;
+	uint64_t fingerprints; /* SHA-256 of keys that it does not have */
+	uint64_t left_out;     /* enum krl_left_out */
+};
+
 /*
  * Consecutive whole lines of a text. input_read cuts a long file into such
  * blocks if other threads are to read it.
@@ -84,6 +91,11 @@ struct input_sink {
 	void (*pem)(struct kv_span block, void *arg);
 	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
+	/*
+	 * Called for each KRL of OpenSSH (keys/krl.h), after its keys. NULL: a
+	 * KRL is read as any other file, and is none with keys.
+	 */
+	void (*krl)(const struct input_krl *krl, void *arg);
 	/*
 	 * Is given the blocks of long texts, except PEM. It must have each read
 	 * with input_read_block later, on any thread, and then free its buffer.

@@ -35,3 +35,12 @@ def keyveto_list(*words, status=0, **more):
     """Runs keyveto list: (standard output, messages without "keyveto: ")."""
     done = run("list", *words, status=status, **more)
     return done.out.decode(), [line.removeprefix("keyveto: ") for line in done.messages]
+
+
+def oracle_list(lines, number=0, base=b""):
+    """The bytes of a list to which these lines' keys are added, if it has no record of them."""
+    made_list = blocklist.Blocklist(base)
+    known = {record[:blocklist.HASH] for record in made_list.records}
+    made_list.records |= {digest + bytes([number]) for line in lines for digest in hashes(line)
+                          if digest not in known}
+    return made_list.encode()

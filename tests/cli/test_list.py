@@ -10,21 +10,12 @@ import blocklist
 import pytest
 import sshkey
 from filter_runs import any_line, key_lines, names
-from list_runs import check, hashes, keyveto_list, random_records, write_list
+from list_runs import check, hashes, keyveto_list, oracle_list, random_records, write_list
 from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto
 from runs import tool
 from samples import made
 
 VERBS = ("create", "add", "merge", "diff", "patch", "info", "verify", "explain")
-
-
-def oracle_list(lines, number=0, base=b""):
-    """The bytes of a list to which these lines' keys are added, if it has no record of them."""
-    made_list = blocklist.Blocklist(base)
-    known = {record[:blocklist.HASH] for record in made_list.records}
-    made_list.records |= {digest + bytes([number]) for line in lines for digest in hashes(line)
-                          if digest not in known}
-    return made_list.encode()
 
 
 def write_lines(path, lines):
