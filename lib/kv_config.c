@@ -17,10 +17,6 @@
 #define KV_STRICTMODES_DEFAULT KV_STRICTMODES_YES
 #endif
 
-#define DEFAULT_MESSAGE \
-	"This SSH key is refused: %t %f is publicly known to be compromised. " \
-	"Make a new key with ssh-keygen, or ask your administrator."
-
 #define SECONDS_A_DAY 86400
 
 struct parser {
@@ -35,7 +31,7 @@ struct parser {
 	 * Of a keyword with one value the first line counts, as in sshd_config.
 	 */
 	bool seen_on_hit, seen_on_error, seen_on_unsupported, seen_patterns;
-	bool seen_strictmodes, seen_wildcards, seen_facility, seen_message;
+	bool seen_strictmodes, seen_wildcards, seen_facility;
 	bool seen_on_probable;
 };
 
@@ -331,9 +327,8 @@ set_message(struct parser *ps, char *word[], int n)
 		note_mistake(ps, "%s needs a text", word[0]);
 		return;
 	}
-	if (!ps->seen_message)
+	if (ps->c->message == NULL)
 		ps->c->message = join_words(word, n, 1);
-	ps->seen_message = true;
 }
 
 static void
@@ -409,7 +404,6 @@ kv_config_defaults(struct kv_config *c)
 		.on_unsupported = KV_ACTION_ALLOW,
 		.strictmodes = KV_STRICTMODES_DEFAULT,
 		.syslog_facility = LOG_AUTHPRIV,
-		.message = DEFAULT_MESSAGE,
 	};
 }
 

@@ -69,7 +69,7 @@ struct kv_config {
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 	int syslog_facility; /* LOG_AUTHPRIV, ... */
-	const char *message;
+	const char *message; /* NULL: none is set */
 };
 
 /*

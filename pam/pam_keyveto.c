@@ -24,6 +24,12 @@
 #define AUTH_INFO "SSH_AUTH_INFO_0"
 #define MESSAGE_BYTES 1024
 
+#define LISTED_MESSAGE \
+	"This SSH key is refused: %t %f is publicly known to be compromised. " \
+	"Make a new key with ssh-keygen, or ask your administrator."
+#define DENIED_MESSAGE \
+	"This SSH key is refused: this server does not accept %t %f. Make a " \
+	"new key with ssh-keygen, or ask your administrator."
 #define UNSUPPORTED_MESSAGE \
 	"This server accepts only SSH keys that can be checked; keys of type " \
 	"%t cannot. Use another key, or ask your administrator."
@@ -179,6 +185,10 @@ show_message(const struct call *c, const struct kv_decision *d)
 		message = NO_VERDICT_MESSAGE;
 	else if (d->verdict == KV_VERDICT_UNSUPPORTED)
 		message = UNSUPPORTED_MESSAGE;
+	else if (message == NULL)
+		message = d->list == &kv_denied ?
+		    DENIED_MESSAGE :
+		    LISTED_MESSAGE;
 	kv_config_message(message, d->fingerprint, d->key_type, text,
 	    sizeof(text));
 	/* The verdict stands, whether the person saw the message or not. */

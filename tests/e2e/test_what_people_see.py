@@ -23,9 +23,9 @@ def quotes():
 class Refused:
     """An account with a listed key, and the output of each client."""
 
-    def __init__(self, bench, deploy, *lines):
+    def __init__(self, bench, deploy, *lines, key=None):
         self.bench = bench
-        self.account, self.key = bench.account(), bench.key()
+        self.account, self.key = bench.account(), key or bench.key()
         self.account.authorize(self.key.key)
         config = bench.config(*lines) if lines else bench.config(listed=[self.key])
         self.server = bench.server(deploy(config))
@@ -68,6 +68,12 @@ def test_what_people_see_from_a_refused_session_is_message_which_sftp_scp_and_gi
     for text in (refused.sftp(), refused.scp()):
         says(text, "Received message too long 1416128883")
     says(refused.git(), "fatal: protocol error: bad line length character: This")
+
+
+def test_what_people_see_of_a_key_that_is_denied_does_not_call_it_compromised(bench):
+    key = bench.key()
+    refused = Refused(bench, server.pam_session, f"DenyKey {key.key.fingerprint}", key=key)
+    says(refused.ssh(), "This SSH key is refused: this server does not accept ssh-ed25519 SHA256:….")
 
 
 def test_what_people_see_without_a_verdict_is_pams_other_message(bench):

@@ -82,8 +82,7 @@ assert_defaults(void)
 	assert_int_equal(c.on_error, KV_ACTION_DENY);
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
 	assert_int_equal(c.syslog_facility, LOG_AUTHPRIV);
-	assert_contains(c.message, "%f");
-	assert_contains(c.message, "%t");
+	assert_null(c.message);
 	/* The build sets the default, which is never "no". */
 	assert_int_not_equal(c.strictmodes, KV_STRICTMODES_NO);
 }
@@ -953,20 +952,6 @@ values_in_a_message_are_not_expanded_again(void **state)
 }
 
 static void
-default_message_names_the_key(void **state)
-{
-	char text[1024];
-
-	(void)state;
-	parses("");
-	kv_config_message(c.message, "SHA256:abc", "ssh-rsa", text,
-	    sizeof(text));
-	assert_contains(text, "SHA256:abc");
-	assert_contains(text, "ssh-rsa");
-	assert_null(strchr(text, '%'));
-}
-
-static void
 parse_any(const uint8_t *p, size_t len, void *arg)
 {
 	enum kv_err r = parse_bytes(p, len);
@@ -1039,7 +1024,6 @@ main(void)
 		TEST(config_may_be_freed_twice),
 		TEST(message_names_the_key),
 		TEST(values_in_a_message_are_not_expanded_again),
-		TEST(default_message_names_the_key),
 		TEST(mutants_are_read_or_refused),
 	};
 

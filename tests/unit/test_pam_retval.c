@@ -782,8 +782,9 @@ person_is_told_of_a_listed_key(void **state)
 	memset(long_text, 'm', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = '\0';
 	configure("");
-	assert_contains(said_at_open_session(info, 0), RSA_FP);
-	assert_contains(said.text, "ssh-rsa");
+	assert_contains(said_at_open_session(info, 0),
+	    "ssh-rsa " RSA_FP " is publicly known to be compromised.");
+	assert_null(strchr(said.text, '%'));
 	assert_int_equal(said.messages, 1);
 	assert_int_equal(said.style, PAM_ERROR_MSG);
 	configure("Message \"Ask %t about %f, 100%%\"\n");
@@ -793,6 +794,27 @@ person_is_told_of_a_listed_key(void **state)
 	configure(format("Message %s\n", long_text));
 	assert_string_equal(said_at_open_session(info, 0),
 	    format("%.1023s\n", long_text));
+}
+
+/* Nobody knows whether such a key is compromised: an administrator refused it. */
+static void
+person_is_told_of_a_denied_key(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("DenyKey " RSA_FP " left the company\n");
+	assert_contains(said_at_open_session(info, 0),
+	    "this server does not accept ssh-rsa " RSA_FP ".");
+	assert_null(strstr(said.text, "compromised"));
+	assert_null(strstr(said.text, "company"));
+	assert_null(strchr(said.text, '%'));
+	assert_int_equal(said.messages, 1);
+	configure("Message \"Ask about %f\"\nDenyKey " RSA_FP "\n");
+	assert_string_equal(said_at_open_session(info, 0),
+	    "Ask about " RSA_FP "\n");
 }
 
 static void
@@ -953,6 +975,7 @@ main(int argc, char **argv)
 		TEST(log_names_service_phase_and_login),
 		TEST(refused_session_of_nobody_known_ends_the_connection),
 		TEST(person_is_told_of_a_listed_key),
+		TEST(person_is_told_of_a_denied_key),
 		TEST(person_is_told_in_each_phase),
 		TEST(silent_call_says_nothing),
 		TEST(conversation_that_fails_changes_no_answer),
