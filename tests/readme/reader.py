@@ -175,12 +175,15 @@ class Reader:
             shutil.chown(path, self.debora.name)
         # make ran before the tests.
         commands = "".join(f"{line}\n" for line in self.steps["first"].splitlines() if line != "make")
+        started = time.monotonic()
         done = subprocess.run(["setpriv", "--reuid", self.debora.name, "--clear-groups", "bash", "-uc", commands],
                               cwd=folder, env={"PATH": os.environ["PATH"], "HOME": str(home)}, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=False)
         check(done.returncode == 1, f"the first lines: status {done.returncode}: {done.stdout}")
+        check(time.monotonic() - started < 60, "the first lines take more than a minute")
         said = done.stdout.replace(str(home), "/home/debora")
+        said = re.sub(r"installed, \d+ records", "installed, 3700000 records", said)
         said = re.sub(r" SHA256:\S{43}( \S+@\S+)?", " SHA256:", said)
         printed = re.sub(r" SHA256:\S{43}", " SHA256:", PRINTED.search(
             (ROOT / "README.md").read_text(encoding="utf-8"))[1])

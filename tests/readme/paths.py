@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: ISC
+"""The main path of README.md, from step 2 to the way back, for whoever has installed keyveto."""
+
+from bench import check
+from stock import snapshot
+
+TOUCHED = ("/etc/ssh", "/etc/pam.d")
+OURS = ("/etc/keyveto", "/var/lib/keyveto")
+
+
+def follow_main_path(reader):
+    """Steps 2 to 5, and the way back but for the installation. badkeys' server must play."""
+    get_lists(reader)
+    installed = snapshot(*TOUCHED, *OURS)
+    rehearse(reader)
+    enforce(reader)
+    reader.follow("disable")
+    reader.expect("after the way back", listed_enter=True)
+    check(snapshot(*TOUCHED, *OURS) == installed, "disable does not restore the files")
+    reader.ok("the files of sshd, PAM and keyveto are what they were")
+
+
+def follow_twice(reader, name):
+    reader.follow(name)
+    once = snapshot("/etc/keyveto")
+    reader.follow(name)
+    check(snapshot("/etc/keyveto") == once, f"the step {name} cannot be typed twice")
+
+
+def names_the_listed(reader, said):
+    for account, _, _ in reader.listed:
+        check(account.name in said, f"it does not name {account.name}: {said}")
+    check(reader.alice.name not in said, f"it names alice: {said}")
+
+
+def get_lists(reader):
+    said = reader.follow("list", status=1)
+    check(reader.debora.name in said and "debianssl" in said, f"it does not name debora's key: {said}")
+    check(reader.alice.name not in said, f"it names alice: {said}")
+    follow_twice(reader, "consult")
+    reader.follow("deny")
+    check(reader.follow("probe") == "the guard reaches a verdict\n", "the probe of the guard says nothing")
+    reader.probe_without_lists()
+    reader.stay_current()
+    follow_twice(reader, "timer")
+
+
+def rehearse(reader):
+    names_the_listed(reader, reader.follow("warn"))
+    reader.expect("rehearsal", listed_enter=True)
+    reader.expect_logged(action="warn", via="guard", authorized="yes")
+    reader.expect_logged(action="warn", via="pam")
+    check("uid=" in reader.follow("try"), "the demo's key does not get in")
+    reader.try_from_elsewhere()
+    reader.clean_while_logged_in()
+
+
+def enforce(reader):
+    rehearsed = snapshot(*TOUCHED, "/etc/keyveto")
+    names_the_listed(reader, reader.follow("enable", status=1))
+    check(snapshot(*TOUCHED, "/etc/keyveto") == rehearsed, "it stopped, but changed something")
+    reader.follow("enable", " --yes")
+    reader.expect("enforced", listed_enter=False)
+    reader.expect_logged(action="deny", via="guard", authorized="yes")
+    said = reader.follow("try")
+    check(said.rstrip().endswith("refused") and "Permission denied" in said, f"the demo's key: {said}")
+    reader.follow("clean")
+    reader.tell_why()
