@@ -168,9 +168,9 @@ class Site:
 class Proxy:
     """A proxy that knows CONNECT. .asked has the targets that clients asked for."""
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.asked = []
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(("127.0.0.1", port))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.serve, daemon=True).start()
 

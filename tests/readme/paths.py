@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """The main path of README.md, from step 2 to the way back, for whoever has installed keyveto."""
 
+from pathlib import Path
+
 from bench import check
 from stock import snapshot
 
@@ -14,10 +16,31 @@ def follow_main_path(reader):
     installed = snapshot(*TOUCHED, *OURS)
     rehearse(reader)
     enforce(reader)
+    reader.tell_why()
     reader.follow("disable")
     reader.expect("after the way back", listed_enter=True)
     check(snapshot(*TOUCHED, *OURS) == installed, "disable does not restore the files")
     reader.ok("the files of sshd, PAM and keyveto are what they were")
+
+
+def install_packages(reader):
+    """Step 1. Returns what sshd and PAM had before."""
+    before = snapshot(*TOUCHED)
+    said = reader.follow("packages")
+    check(reader.steps["list"].strip() in said, f"the packages do not print the next step: {said}")
+    check(snapshot(*TOUCHED) == before, "the packages change sshd or PAM")
+    return before
+
+
+def follow_from_packages(reader, before):
+    """The main path, and back by purge."""
+    reader.expect("installed", listed_enter=True)
+    follow_main_path(reader)
+    reader.follow("purge")
+    reader.expect("purged", listed_enter=True)
+    check(snapshot(*TOUCHED) == before, "the way back does not restore the files")
+    check(not any(Path(path).exists() for path in (*OURS, "/usr/bin/keyveto")), "the purge leaves something")
+    reader.ok("the purge leaves nothing")
 
 
 def follow_twice(reader, name):
@@ -33,10 +56,13 @@ def names_the_listed(reader, said):
     check(reader.alice.name not in said, f"it names alice: {said}")
 
 
-def get_lists(reader):
-    said = reader.follow("list", status=1)
+def names_only_debora(reader, said):
     check(reader.debora.name in said and "debianssl" in said, f"it does not name debora's key: {said}")
     check(reader.alice.name not in said, f"it names alice: {said}")
+
+
+def get_lists(reader):
+    names_only_debora(reader, reader.follow("list", status=1))
     follow_twice(reader, "consult")
     reader.follow("deny")
     check(reader.follow("probe") == "the guard reaches a verdict\n", "the probe of the guard says nothing")
@@ -65,4 +91,3 @@ def enforce(reader):
     said = reader.follow("try")
     check(said.rstrip().endswith("refused") and "Permission denied" in said, f"the demo's key: {said}")
     reader.follow("clean")
-    reader.tell_why()

@@ -27,7 +27,8 @@ UNIT = Path("/lib/systemd/system/keyveto-update.service")
 TIMER = UNIT.with_suffix(".timer")
 SYSTEMD = Path("/run/systemd/system").exists()
 VISITOR = "kvtry"       # the account in the steps try and clean
-DOCUMENTS = ("README.md", "docs/by-hand.md")
+DOCUMENTS = ("README.md", "docs/by-hand.md", "docs/operations.md")
+UPDATE = "build/keyveto update"     # gets the list, in the first lines
 PRINTED = re.compile(r"<!-- printed: first -->\n```\n(.*?)```", re.DOTALL)
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
@@ -50,6 +51,8 @@ class Reader:
     mallory's key is that of the demo. With badkeys' list there is debora, too: her key is like one of Debian's weak
     keys of 2008, which have the exponent 3 too.
     """
+    # What the log says of mallory's key.
+    by = {"list": "keyveto.conf", "source": "DenyKey"}
 
     def __init__(self, machine, log, scratch):
         self.machine, self.log, self.scratch = machine, log, scratch
@@ -58,7 +61,7 @@ class Reader:
         self.alice, self.mallory = machine.add_account(), machine.add_account()
         self.clean, self.leaked = keys.generate(scratch), self.published_key()
         # Each with its key, and what the log says of it.
-        self.listed = [(self.mallory, self.leaked, {"list": "keyveto.conf", "source": "DenyKey"})]
+        self.listed = [(self.mallory, self.leaked, self.by)]
         self.badkeys = self.debora = self.weak = None
         self.alice.authorize(self.clean.key)
         self.mallory.authorize(self.leaked.key)
@@ -74,12 +77,12 @@ class Reader:
         made = subprocess.run(["openssl", "genrsa", "-3", "2048"], check=True, capture_output=True, text=True)
         return keys.from_pem(self.scratch, made.stdout)
 
-    def start_badkeys(self, records):
+    def start_badkeys(self, records, direct=True):
         """Plays badkeys' server. Its list has so many records. One is debora's key."""
         self.debora, self.weak = self.machine.add_account(), self.weak_key()
         self.debora.authorize(self.weak.key)
         self.listed.append((self.debora, self.weak, listed_by("badkeys.dat", "debianssl")))
-        self.badkeys = Badkeys(self.scratch, {str(self.weak.key): WEAK_KEY_PATH}, records)
+        self.badkeys = Badkeys(self.scratch, {str(self.weak.key): WEAK_KEY_PATH}, records, direct)
 
     def close(self):
         if self.badkeys:
@@ -159,11 +162,17 @@ class Reader:
         path.write_bytes(kept)
         check(self.follow("probe") == "the guard reaches a verdict\n", "the whole list again")
 
-    def first_minute(self):
-        """debora, who is not root, follows the first lines: they print what the document says, but for names."""
+    def first_minute(self, update=""):
+        """debora, who is not root, follows the first lines: they print what the document says, but for names.
+
+        update: what she types instead to get the list.
+        """
         home = Path("/home", self.debora.name)
         folder = home / "keyveto"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(home / ".cache", ignore_errors=True)
         folder.mkdir()
+        shutil.chown(folder, self.debora.name)
         shutil.copytree(ROOT / "build", folder / "build", ignore=lambda _, names: [
             name for name in names if name not in {"build", "keyveto"} and not name.startswith("keyveto-")])
         for name, text in (("id_rsa", self.weak.path.read_text(encoding="ascii")),
@@ -175,6 +184,8 @@ class Reader:
             shutil.chown(path, self.debora.name)
         # make ran before the tests.
         commands = "".join(f"{line}\n" for line in self.steps["first"].splitlines() if line != "make")
+        check(UPDATE in commands, f"the first lines are {commands}")
+        commands = commands.replace(UPDATE, update or UPDATE)
         started = time.monotonic()
         done = subprocess.run(["setpriv", "--reuid", self.debora.name, "--clear-groups", "bash", "-uc", commands],
                               cwd=folder, env={"PATH": os.environ["PATH"], "HOME": str(home)}, text=True,
@@ -198,16 +209,22 @@ class Reader:
         self.ok(f"keyveto why: {done.stdout}")
 
     def stay_current(self):
-        """Does what the timer's service does: it fetches a newer list, and nothing if there is none."""
+        """The timer's service fetches a newer list, and nothing if there is none."""
         self.follow("timer")
-        self.steps["service"] = re.search("^ExecStart=(.*)$", UNIT.read_text(encoding="ascii"), re.MULTILINE)[1]
-        check("already current" in self.follow("service"), "the list is fetched again")
+        self.follow_service("already current")
         newer = keys.generate(self.scratch)
         self.badkeys.add(str(newer.key), NEWER)
-        said = self.follow("service")
-        check("updated" in said and NEWER[:10] in said, f"the newer list is not installed: {said}")
+        said = self.follow_service("updated")
+        check(NEWER[:10] in said, f"the newer list is not installed: {said}")
         said = self.keyveto("check", newer.key.path, status=1).stdout
         check("[/var/lib/keyveto/badkeys.dat debianssl]" in said, f"the newer list is not consulted: {said}")
+
+    def follow_service(self, says):
+        """Does what the timer's service does. Returns what it printed."""
+        self.steps["service"] = re.search("^ExecStart=(.*)$", UNIT.read_text(encoding="ascii"), re.MULTILINE)[1]
+        said = self.follow("service")
+        check(says in said, f"{says} is not what the service says: {said}")
+        return said
 
     @staticmethod
     def keyveto(*words, status=None):

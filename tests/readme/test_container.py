@@ -28,24 +28,25 @@ def fixture_container():
             raise OSError(ctypes.get_errno(), f"capability {number}")
 
 
-def test_the_demonstration_skips_the_logins_and_says_so(reader):
-    # The packages are there, and a container is no throw-away root.
-    reader.steps["demo"] = reader.steps["demo"].splitlines()[-1]
-    marker = Path(sandbox.MARKER)
-    os.rename(marker, f"{marker}.away")
-    try:
-        said = reader.follow("demo")
-    finally:
-        os.rename(f"{marker}.away", marker)
-    assert "The logins are skipped: no throw-away root" in said and "2 listed, 1 clean" in said, said
-
-
 def test_keyveto_sshd_enable_and_back(reader):
-    """From source, and back."""
+    """The demonstration, which skips the logins and says so; an ordinary user; root from source, and back."""
     before = snapshot(*paths.TOUCHED)
+    said = demonstrate(reader)
+    assert "The logins are skipped: no throw-away root" in said and "2 listed, 1 clean" in said, said
     reader.start_badkeys(1000)
     reader.first_minute()
     reader.follow("install")
     paths.follow_main_path(reader)
     reader.follow("uninstall")
     assert snapshot(*paths.TOUCHED) == before, "the way back does not restore the files"
+
+
+def demonstrate(reader):
+    # The packages are there. A container is no throw-away root.
+    reader.steps["demo"] = reader.steps["demo"].splitlines()[-1]
+    marker = Path(sandbox.MARKER)
+    os.rename(marker, f"{marker}.away")
+    try:
+        return reader.follow("demo")
+    finally:
+        os.rename(f"{marker}.away", marker)
