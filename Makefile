@@ -389,6 +389,7 @@ campaign: all $(FUZZ)
 		tests/run $(BUILD) long
 	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins UBSAN_LOGINS= SANITIZE_LONG=
 	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG= VALGRIND_LONG_UNIT=
+	@$(MAKE) --no-print-directory check-readme
 	@$(MAKE) --no-print-directory coverage
 
 # Proves the login path with CBMC: see prove/README.md.
@@ -497,6 +498,13 @@ check-packages:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) packages
 
+# README by packages on Debians that debootstrap installs: see tests/README.md.
+README_SUITES = bookworm trixie
+check-readme:
+	@scripts/deps all
+	@tests/differential/roots $(BUILD)/roots $(README_SUITES)
+	@/usr/bin/python3 tests/readme/debian.py $(README_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)
+
 # Logins together with SSSD, userdbctl, gitolite and a chrooted sftp group.
 check-neighbours:
 	@scripts/deps neighbours
@@ -518,7 +526,7 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-vm clean \
+.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-vm clean \
 	coverage deb demo deps format fuzz fuzz-targets install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \

@@ -192,7 +192,6 @@ def _build(shared, template):
     root.add_own_trees()
     for directory in shared:
         root.add_shared(directory)
-    _raise_loopback()
     os.umask(umask)
     os.chroot(root.path)
     os.chdir(cwd)
@@ -240,23 +239,30 @@ def _die_with_parent():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _run_init(place, work, report):
+def leave_network():
+    """Inside a sandbox: leaves the network for one of its own, with a loopback only."""
+    _check(_libc.unshare(CLONE_NEWNET), "unshare")
+    _raise_loopback()
+
+
+def _run_init(place, network, work, report):
     """The first process of the new namespaces."""
     _die_with_parent()
+    if not network:
+        leave_network()
     _build(*place)
     os.close(report)
     return _reap_until(_spawn(work))
 
 
-def _run_outer(place, work, report):
+def _run_outer(place, network, work, report):
     """Leaves the machine's namespaces and waits for the process in the new ones.
 
     A process cannot enter a new process namespace; only its children do.
     """
     _die_with_parent()
-    _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET),
-           "unshare")
-    init = _fork(_run_init, place, work, report)
+    _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID | CLONE_NEWIPC), "unshare")
+    init = _fork(_run_init, place, network, work, report)
     os.close(report)
     return os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
 
@@ -285,26 +291,27 @@ def run(argv, shared=()):
     return call(lambda: _exec(argv), shared)
 
 
-def call(work, shared=(), template="/"):
+def call(work, shared=(), template="/", network=False):
     """Calls work in a sandbox and returns the exit status that work returns. Raises Refused if no sandbox can be made.
 
     template is the folder whose system the sandbox copies. If it is not this machine's /, work must have imported
-    all it needs, because the Python inside is another one.
+    all it needs, because the Python inside is another one. With network, the sandbox has the machine's network until
+    work calls leave_network.
     """
     # ^C reaches the whole foreground group. The command decides what it does; this process waits.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return wait(start(work, shared, template))
+        return wait(start(work, shared, template, network))
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def start(work, shared=(), template="/"):
+def start(work, shared=(), template="/", network=False):
     """Starts to call work in a sandbox, as call does. Returns the process for wait()."""
     if os.geteuid() != 0:
         raise Refused("only root can make a throw-away root")
     reader, writer = os.pipe()
-    outer = _fork(_run_outer, (shared, template), work, writer)
+    outer = _fork(_run_outer, (shared, template), network, work, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as report:
         reason = report.read().decode().strip()

@@ -18,6 +18,7 @@ from steps import ROOT, Part, call, check, difference, same, snapshot
 
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/readme")]
 
+import paths
 import product
 import reader
 import sandbox
@@ -34,13 +35,13 @@ ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/etc/systemd/system", "/etc
 
 class Host(reader.Reader):
     """A machine with two accounts and a running sshd, and packages to install."""
+    by = {"filter": "/var/lib/keyveto/filter.pkbf"}
 
     def __init__(self, part, folder, log=None):
         self.part, self.folder = part, folder
         machine = Machine()
         machine.make_folder("/run/sshd")
         super().__init__(machine, log or Logbook(), product.make_scratch())
-        self.listed = [(self.mallory, self.leaked, {"filter": "/var/lib/keyveto/filter.pkbf"})]
         self.server.start()
 
     def ok(self, what):
@@ -71,9 +72,23 @@ class Host(reader.Reader):
                               text=True, check=False).stdout
 
     def close(self):
+        super().close()
         self.server.stop()
         self.log.close()
         shutil.rmtree(self.scratch)
+
+
+class Newcomer(Host):
+    """Follows README.md, and nothing else. `make deb` ran before, and takes a minute."""
+    by = reader.Reader.by
+
+    def __init__(self, part, folder):
+        super().__init__(part, folder)
+        lines = self.steps["packages"].splitlines()
+        lines.remove("make deb")
+        self.steps["packages"] = "\n".join(lines)
+        shutil.rmtree(ROOT / "build/deb", ignore_errors=True)
+        shutil.copytree(folder / "one/build/deb", ROOT / "build/deb")
 
 
 def active():
@@ -187,6 +202,14 @@ def packages(part, folder):
     same(but_accounts(before), but_accounts(snapshot()), "the purge leaves something, or took too much")
     check(accounts() == before_accounts, "the purge has changed another account")
     part.ok("the purge leaves nothing but the account _keyveto, which owns nothing")
+    host.close()
+
+
+def readme(part, folder):
+    """README.md by packages, and back by purge."""
+    host = Newcomer(part, folder)
+    host.start_badkeys(1000)
+    paths.follow_from_packages(host, paths.install_packages(host))
     host.close()
 
 
@@ -448,7 +471,7 @@ def main():
         return 1
     import operations
     import samples
-    stages = {"packages": packages, "orders": orders, "profile": profile, "rpm": rpm,
+    stages = {"packages": packages, "readme": readme, "orders": orders, "profile": profile, "rpm": rpm,
               "operations": operations.operations, "samples": samples.samples}
     os.environ["DEBIAN_FRONTEND"] = "noninteractive"
     part = Part()
