@@ -193,7 +193,7 @@ deps:
 	@scripts/deps
 
 demo: deps
-	@echo "building keyveto"
+	@echo "building keyveto, for a minute"
 	@$(MAKE) --no-print-directory -s all >/dev/null
 	@/usr/bin/python3 demo/demo.py --build $(BUILD)
 

@@ -277,8 +277,8 @@ check_starter(struct doctor *d)
 		return;
 	remedy = systemd ?
 	    "systemctl enable --now " TIMER :
-	    "have cron run keyveto update each day: packaging/cron has the "
-	    "line for /etc/cron.d";
+	    "have cron run keyveto update each day: copy "
+	    "/usr/share/keyveto/cron/keyveto-update to /etc/cron.d";
 	if (!systemd)
 		doctor_add(d, DOCTOR_WARNING, remedy,
 		    "no line of cron runs keyveto update: nobody keeps %s "

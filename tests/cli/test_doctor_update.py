@@ -78,7 +78,7 @@ def test_a_filter_that_nobody_fetches_is_no_finding():
 def test_without_systemd_cron_keeps_a_filter_current():
     SETTINGS.write_text(FOLLOWS, encoding="utf-8")
     found = expect("update", "warning", f"no line of cron runs keyveto update: nobody keeps {FILTER} current")
-    contains(found["update"][0]["remedy"], "packaging/cron")
+    contains(found["update"][0]["remedy"], "copy /usr/share/keyveto/cron/keyveto-update to /etc/cron.d")
     CRON.write_text("# 1 2 * * * root keyveto update\n", encoding="utf-8")
     expect("update", "warning", "no line of cron runs keyveto update")
     shutil.copy(ROOT / "packaging/cron/keyveto-update", CRON)

@@ -37,6 +37,11 @@ def test_keyveto_sshd_enable_and_back(reader):
     reader.first_minute()
     reader.follow("install")
     paths.follow_main_path(reader)
+    nobody = "no line of cron runs keyveto update"
+    assert nobody in reader.keyveto("doctor").stdout
+    reader.follow("cron")
+    assert nobody not in reader.keyveto("doctor").stdout
+    Path("/etc/cron.d/keyveto-update").unlink()
     reader.follow("uninstall")
     assert snapshot(*paths.TOUCHED) == before, "the way back does not restore the files"
 
