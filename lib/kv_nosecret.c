@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "kv_nosecret.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -137,21 +138,94 @@ static const char p521_x[][66 + 1] = {
 	  "\xce\x68" },
 };
 
-/* The odd primes below 1000, three in a row. The last row has 3 again. */
-#define ROWS 56
-static const uint16_t primes[3 * ROWS] = { 3, 5, 7, 11, 13, 17, 19, 23, 29, 31,
-	37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
-	109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181,
-	191, 193, 197, 199, 211, 223, 227, 229, 233, 239, 241, 251, 257, 263,
-	269, 271, 277, 281, 283, 293, 307, 311, 313, 317, 331, 337, 347, 349,
-	353, 359, 367, 373, 379, 383, 389, 397, 401, 409, 419, 421, 431, 433,
-	439, 443, 449, 457, 461, 463, 467, 479, 487, 491, 499, 503, 509, 521,
-	523, 541, 547, 557, 563, 569, 571, 577, 587, 593, 599, 601, 607, 613,
-	617, 619, 631, 641, 643, 647, 653, 659, 661, 673, 677, 683, 691, 701,
-	709, 719, 727, 733, 739, 743, 751, 757, 761, 769, 773, 787, 797, 809,
-	811, 821, 823, 827, 829, 839, 853, 857, 859, 863, 877, 881, 883, 887,
-	907, 911, 919, 929, 937, 941, 947, 953, 967, 971, 977, 983, 991, 997,
-	3 };
+/* What a processor multiplies at once is a limb. The product is wide. */
+#ifdef __SIZEOF_INT128__
+typedef uint64_t limb;
+__extension__ typedef unsigned __int128 wide;
+#define LIMB_FROM_BYTES be64toh
+#define PRIMES 6
+#define ROW(a, b, c, d, e, f) \
+	DIVISOR(PRODUCT(a, b, c) * PRODUCT(d, e, f), PRIME(a), PRIME(b), \
+	    PRIME(c), PRIME(d), PRIME(e), PRIME(f))
+#else
+typedef uint32_t limb;
+typedef uint64_t wide;
+#define LIMB_FROM_BYTES be32toh
+#define PRIMES 3
+#define ROW(a, b, c, d, e, f) \
+	DIVISOR(PRODUCT(a, b, c), PRIME(a), PRIME(b), PRIME(c)), \
+	    DIVISOR(PRODUCT(d, e, f), PRIME(d), PRIME(e), PRIME(f))
+#endif
+#define PRODUCT(a, b, c) ((limb)(a) * (b) * (c))
+#define LIMB_BITS (8 * sizeof(limb))
+
+/* As much of a number is divided at once: a byte less than is wide. */
+#define CHUNK_BYTES (sizeof(wide) - 1)
+
+struct divisor {
+	limb m;	      /* the product of its primes */
+	limb inverse; /* of m, modulo 2^LIMB_BITS */
+	limb low;     /* 2^(8 * CHUNK_BYTES) modulo m */
+	limb high;    /* the same times 2^LIMB_BITS, modulo m */
+	struct {
+		limb inverse; /* of the prime, modulo 2^LIMB_BITS */
+		limb most;    /* times the prime it is still a limb */
+	} prime[PRIMES];
+};
+
+/*
+ * The x with x * odd = 1 modulo 2^LIMB_BITS. The first five bits of START are
+ * right. If x * odd is 1 + d, NEXT makes it 1 - d * d: twice the bits are.
+ */
+#define START(odd) (3 * (odd) ^ 2)
+#define NEXT(odd, x) ((x) * (2 - (odd) * (x)))
+#define INVERSE(odd) NEXT(odd, NEXT(odd, NEXT(odd, NEXT(odd, START(odd)))))
+
+#define LOW(m) (((wide)1 << 8 * CHUNK_BYTES) % (m))
+#define HIGH(m) ((LOW(m) << LIMB_BITS) % (m))
+#define PRIME(p) \
+	{ \
+		INVERSE((limb)p), ~(limb)0 / p \
+	}
+#define DIVISOR(m, ...) \
+	{ \
+		m, INVERSE(m), LOW(m), HIGH(m), \
+		{ \
+			__VA_ARGS__ \
+		} \
+	}
+
+/* The odd primes below 1000. The last one is 3 again. */
+static const struct divisor divisors[] = {
+	ROW(3, 5, 7, 11, 13, 17),
+	ROW(19, 23, 29, 31, 37, 41),
+	ROW(43, 47, 53, 59, 61, 67),
+	ROW(71, 73, 79, 83, 89, 97),
+	ROW(101, 103, 107, 109, 113, 127),
+	ROW(131, 137, 139, 149, 151, 157),
+	ROW(163, 167, 173, 179, 181, 191),
+	ROW(193, 197, 199, 211, 223, 227),
+	ROW(229, 233, 239, 241, 251, 257),
+	ROW(263, 269, 271, 277, 281, 283),
+	ROW(293, 307, 311, 313, 317, 331),
+	ROW(337, 347, 349, 353, 359, 367),
+	ROW(373, 379, 383, 389, 397, 401),
+	ROW(409, 419, 421, 431, 433, 439),
+	ROW(443, 449, 457, 461, 463, 467),
+	ROW(479, 487, 491, 499, 503, 509),
+	ROW(521, 523, 541, 547, 557, 563),
+	ROW(569, 571, 577, 587, 593, 599),
+	ROW(601, 607, 613, 617, 619, 631),
+	ROW(641, 643, 647, 653, 659, 661),
+	ROW(673, 677, 683, 691, 701, 709),
+	ROW(719, 727, 733, 739, 743, 751),
+	ROW(757, 761, 769, 773, 787, 797),
+	ROW(809, 811, 821, 823, 827, 829),
+	ROW(839, 853, 857, 859, 863, 877),
+	ROW(881, 883, 887, 907, 911, 919),
+	ROW(929, 937, 941, 947, 953, 967),
+	ROW(971, 977, 983, 991, 997, 3),
+};
 
 #define DSA_WORDS (KV_MPINT_MAX_BYTES / 4)
 
@@ -178,49 +252,72 @@ cut_word(struct kv_span *n)
 	return word;
 }
 
-/* Returns the x with x * odd = 1 modulo 2^32. */
-static uint32_t
-inverse_of(uint32_t odd)
+static limb
+read_limb(const uint8_t *p)
 {
-	uint32_t x = odd; /* odd * odd = 1 modulo 8 */
+	limb n;
 
-	/* If x * odd = 1 + d, it becomes 1 - d * d: twice the bits agree. */
-	for (int bits = 3; bits < 32; bits *= 2)
-		x *= 2 - odd * x;
-	return x;
+	memcpy(&n, p, sizeof(n));
+	return LIMB_FROM_BYTES(n);
 }
 
-/* Returns the multiple q * m, with a q below 2^32, whose low half is n. */
-static uint64_t
-multiple_of(uint32_t m, uint32_t inverse_of_m, uint32_t n)
+static wide
+read_chunk(const uint8_t *p)
 {
-	uint32_t q = n * inverse_of_m;
+	return (wide)(read_limb(p) >> 8) << LIMB_BITS |
+	    read_limb(p + CHUNK_BYTES - sizeof(limb));
+}
 
-	return (uint64_t)q * m;
+static wide
+product_of(limb a, limb b)
+{
+	return (wide)a * b;
 }
 
 /*
- * One step of a division by m that begins at the last word w of a number. The
- * multiple of m whose low half is w - rest is
- *
- *	w - rest + 2^32 * (its high half, and 1 if w < rest)
- *
- * The number in the brackets is the next rest. It is m at most.
+ * Returns a number that is rest * 2^(8 * CHUNK_BYTES) + chunk modulo d->m. It
+ * needs not be below d->m, but does not outgrow wide.
  */
-static uint32_t
-next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
+static wide
+append_chunk(wide rest, wide chunk, const struct divisor *d)
 {
-	uint64_t multiple = multiple_of(m, inverse_of_m, w - rest);
-
-	return (uint32_t)(multiple >> 32) + (w < rest);
+	return product_of((limb)(rest >> LIMB_BITS), d->high) +
+	    product_of((limb)rest, d->low) + chunk;
 }
 
 /*
- * Whether a prime of the table divides n. Divisions by the product m of each
- * row would take longer than all else that a login does with the key, so these
- * are steps of Montgomery's reduction. After k words of n they are a multiple
- * of m, less rest * 2^(32k). So a prime of the row, which divides m and no
- * power of 2, divides n if and only if it divides the last rest.
+ * Makes rest a limb: adds that multiple of d->m that makes its low limb 0, and
+ * divides by 2^LIMB_BITS, which none of the primes divides.
+ */
+static limb
+shorten(wide rest, const struct divisor *d)
+{
+	const limb q = (limb)product_of(-(limb)rest, d->inverse);
+
+	return (limb)((rest + product_of(q, d->m)) >> LIMB_BITS);
+}
+
+/*
+ * Whether one of the primes divides rest. Multiplication by the inverse of p,
+ * modulo 2^LIMB_BITS, makes k of p * k for each k up to most. It makes
+ * different numbers of different ones, so it makes larger ones of the others.
+ */
+static bool
+has_prime(limb rest, const struct divisor *d)
+{
+	for (size_t i = 0; i < PRIMES; i++) {
+		const limb k = (limb)product_of(rest, d->prime[i].inverse);
+
+		if (k <= d->prime[i].most)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a prime of the table divides n. A division by each of them would take
+ * longer than all else that a login does with the key. So n is divided by their
+ * products, all at a time.
  *
  * A sound n is the product of two primes of hundreds of bits, so no prime below
  * 1000 divides it.
@@ -228,24 +325,21 @@ next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
 static bool
 has_small_factor(struct kv_span n)
 {
-	uint32_t product[ROWS], inverse[ROWS], rest[ROWS];
+	size_t at = n.len % CHUNK_BYTES;
+	wide rest[COUNT(divisors)], head = 0;
 
-	for (size_t i = 0; i < ROWS; i++) {
-		const uint16_t *row = primes + 3 * i;
+	for (size_t i = 0; i < at; i++)
+		head = head << 8 | n.p[i];
+	for (size_t i = 0; i < COUNT(divisors); i++)
+		rest[i] = head;
+	for (; at < n.len; at += CHUNK_BYTES) {
+		const wide chunk = read_chunk(n.p + at);
 
-		product[i] = (uint32_t)row[0] * row[1] * row[2];
-		inverse[i] = inverse_of(product[i]);
-		rest[i] = 0;
+		for (size_t i = 0; i < COUNT(divisors); i++)
+			rest[i] = append_chunk(rest[i], chunk, &divisors[i]);
 	}
-	while (n.len > 0) {
-		const uint32_t w = cut_word(&n);
-
-		/* gcc -O2 and clang compute several rows at a time. */
-		for (size_t i = 0; i < ROWS; i++)
-			rest[i] = next_rest(rest[i], w, product[i], inverse[i]);
-	}
-	for (size_t i = 0; i < COUNT(primes); i++) {
-		if (rest[i / 3] % primes[i] == 0)
+	for (size_t i = 0; i < COUNT(divisors); i++) {
+		if (has_prime(shorten(rest[i], &divisors[i]), &divisors[i]))
 			return true;
 	}
 	return false;

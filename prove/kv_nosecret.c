@@ -4,8 +4,8 @@
  * 8032 and the curves' parameters: nosecret_table.h. Numbers have the size of real
  * keys where the code looks at bytes. Where it divides they are small; a step of the
  * division is proved for every word and divisor, and for a modulus of 2 words.
- * That a prime divides a number if it divides the rest of it is arithmetic: see
- * kv_nosecret.c. tests/unit/test_nosecret.c divides all numbers of 16 bits, and by
+ * That a prime divides a number if it divides the rest of it, and what a multiplication
+ * by its inverse says, is arithmetic: see kv_nosecret.c. tests/unit/test_nosecret.c divides all numbers of 16 bits, and by
  * moduli of DSA that are small.
  *
  * shrink lib/kv_nosecret.c: #define DSA_WORDS (KV_MPINT_MAX_BYTES / 4) -> #define DSA_WORDS 2
@@ -16,9 +16,12 @@
  * proof  p521 [quick] --minisat --unwind 68: ECDSA keys of P-521
  * proof  rsa [quick] --minisat --replace has_small_factor:any_factor --unwind 18: RSA keys, numbers of up to NUMBER bytes, any answer of what divides
  * proof  words [quick] --minisat --no-conversion-check --unwind LENGTH+5: numbers of up to LENGTH bytes, in words
- * proof  table [quick] --minisat --unwind 1001: every number below 1000
- * proof  inverse [quick] --minisat --no-conversion-check --unwind 57: the product of each row of primes
- * proof  step [quick] --minisat --no-conversion-check --replace multiple_of:any_multiple --unwind 2: every divisor, every word, every rest, any multiple that fits
+ * proof  table [quick] --minisat --no-conversion-check --unwind 1001: every number below 1000
+ * proof  chunk [quick] --minisat --no-conversion-check --unwind 17: any 15 bytes
+ * proof  step [quick] --minisat --no-conversion-check --replace product_of:any_product --unwind 2: every divisor, every chunk, every rest, any products that fit
+ * proof  limb_left [quick] --minisat --no-conversion-check --replace product_of:any_multiple --unwind 2: every divisor, every rest, any multiple that fits
+ * proof  primes [quick] --minisat --no-conversion-check --replace product_of:any_product_of --unwind 7: every divisor, every rest, any products
+ * proof  division [quick] --minisat --replace read_chunk:any_chunk --replace append_chunk:any_sum --replace shorten:any_limb --replace has_prime:any_prime --unwind MODULUS+2: numbers of up to MODULUS bytes, any answer of what divides
  * proof  bit [quick] --minisat --no-conversion-check --unwind 3: every modulus of up to 2 words, every number below it, a bit more
  * proof  small [quick] --minisat --no-conversion-check --unwind 3: the same; 0, 1 and the number before the modulus
  * proof  dsa [quick] --minisat --replace is_trivial:any_trivial --unwind 18: DSA keys, numbers of up to NUMBER bytes, any answer of what divides
@@ -26,6 +29,7 @@
  */
 #define NUMBER 8
 #define LENGTH 9
+#define MODULUS 31
 
 #include "lib/kv_nosecret.c"
 
@@ -192,70 +196,252 @@ words(void)
 		    "the bytes, and zeros before them");
 }
 
-static uint64_t
-product_of_row(size_t i)
-{
-	return (uint64_t)primes[3 * i] * primes[3 * i + 1] * primes[3 * i + 2];
-}
+/* Each product of primes of a row is below this: proof table. */
+#define DIVISOR_MAX ((limb)1 << 60)
 
 void
 table(void)
 {
+	const size_t entries = COUNT(divisors) * PRIMES;
 	size_t found = 0;
+	limb m = 1;
 
-	for (unsigned int n = 3; n < 1000; n++) {
+	/* The last prime of the table is the first one again. */
+	for (unsigned int n = 3; n < 1001 && found < entries; n++) {
+		const struct divisor *d = &divisors[found / PRIMES];
+		const unsigned int p = n == 1000 ? 3 : n;
 		bool prime = true;
 
-		for (unsigned int d = 2; d * d <= n; d++)
-			prime = prime && n % d != 0;
+		for (unsigned int i = 2; i * i <= p; i++)
+			prime = prime && p % i != 0;
 		if (!prime)
 			continue;
-		PROVE(primes[found] == n, "every odd prime, in order");
-		found++;
+		PROVE((limb)(d->prime[found % PRIMES].inverse * p) == 1,
+		    "every odd prime, in order");
+		PROVE(d->prime[found % PRIMES].most == (limb)-1 / p,
+		    "the most that fits");
+		m *= p;
+		if (++found % PRIMES != 0)
+			continue;
+		PROVE(d->m == m && m < DIVISOR_MAX, "the product");
+		m = 1;
 	}
-	PROVE(found + 1 == COUNT(primes) && primes[found] == 3,
-	    "no other number");
-	for (size_t i = 0; i < ROWS; i++)
-		PROVE(product_of_row(i) < UINT32_MAX, "a product fits");
+	PROVE(found == entries, "no other number");
+	for (size_t i = 0; i < COUNT(divisors); i++) {
+		const struct divisor *d = &divisors[i];
+		const wide power = (wide)1 << 8 * CHUNK_BYTES;
+
+		PROVE((limb)(d->inverse * d->m) == 1, "the inverse");
+		PROVE(d->low < d->m && (power - d->low) % d->m == 0,
+		    "the power of 2");
+		PROVE(d->high < d->m &&
+			(((wide)d->low << 64) - d->high) % d->m == 0,
+		    "the higher power");
+	}
 }
 
 void
-inverse(void)
+chunk(void)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		uint32_t m = (uint32_t)product_of_row(i);
+	const uint8_t *p = any_bytes(CHUNK_BYTES);
+	wide n = read_chunk(p);
 
-		PROVE(inverse_of(m) * m == 1, "the inverse");
-	}
+	for (size_t i = CHUNK_BYTES; i > 0; i--, n >>= 8)
+		PROVE(p[i - 1] == (uint8_t)n, "the bytes");
+	PROVE(n == 0, "and no more");
 }
 
-static uint32_t divisor;
-static uint64_t multiple;
-
-/*
- * q * m has n as its low half, since q is n * inverse and inverse * m is 1: proof
- * inverse. Its high half is below m, since q is below 2^32.
- */
-uint64_t
-any_multiple(uint32_t m, uint32_t inverse_of_m, uint32_t n)
+static wide
+any_wide(void)
 {
-	PROVE(m == divisor && inverse_of_m == 7, "of this divisor");
-	multiple = nondet_u64();
-	GIVEN((uint32_t)multiple == n && multiple >> 32 < m);
-	return multiple;
+	return (wide)nondet_u64() << 64 | nondet_u64();
+}
+
+static struct divisor
+any_divisor(void)
+{
+	const struct divisor d = { .m = nondet_u64(),
+		.inverse = nondet_u64(),
+		.low = nondet_u64(),
+		.high = nondet_u64() };
+
+	GIVEN(0 < d.m && d.m < DIVISOR_MAX && d.low < d.m && d.high < d.m);
+	return d;
+}
+
+static struct divisor by;
+static wide rest_before, products[2];
+static size_t n_products;
+
+/* Nothing else is known of a product: that costs CBMC too much. */
+wide
+any_product(limb a, limb b)
+{
+	const bool higher = n_products == 0;
+	const wide product = any_wide();
+
+	PROVE(n_products < 2, "two products");
+	PROVE(a == (limb)(higher ? rest_before >> 64 : rest_before) &&
+		b == (higher ? by.high : by.low),
+	    "each half by its power");
+	GIVEN(product <= ((wide)b << 64) - b);
+	products[n_products++] = product;
+	return product;
 }
 
 void
 step(void)
 {
-	uint32_t w = nondet_u32(), rest = nondet_u32(), next;
+	const wide chunk = any_wide() >> 8;
+	wide next;
 
-	divisor = nondet_u32();
-	GIVEN(rest <= divisor && divisor < UINT32_MAX);
-	next = next_rest(rest, w, divisor, 7);
-	PROVE(next <= divisor, "a rest");
-	PROVE(multiple + rest == ((uint64_t)next << 32) + w,
-	    "w = a multiple + rest - 2^32 * next");
+	by = any_divisor();
+	rest_before = any_wide();
+	next = append_chunk(rest_before, chunk, &by);
+	PROVE(next >= chunk && next - chunk >= products[0] &&
+		next - chunk - products[0] == products[1],
+	    "the sum, which fits");
+	PROVE(next < (wide)1 << 126, "as small as shorten needs it");
+}
+
+/*
+ * The first product is q, times inverse. inverse * m is 1, as proof table shows, so
+ * q * m has the low limb that q was made for.
+ */
+wide
+any_multiple(limb a, limb b)
+{
+	const limb lacks = -(limb)rest_before;
+	const wide product = any_wide();
+
+	if (n_products == 0) {
+		PROVE(a == lacks && b == by.inverse, "the inverse");
+	} else {
+		PROVE(n_products == 1 && a == (limb)products[0] && b == by.m,
+		    "a multiple");
+		GIVEN(product <= ((wide)b << 64) - b);
+		GIVEN((limb)product == lacks);
+	}
+	products[n_products++] = product;
+	return product;
+}
+
+void
+limb_left(void)
+{
+	limb left;
+
+	by = any_divisor();
+	rest_before = any_wide();
+	GIVEN(rest_before < (wide)1 << 126);
+	left = shorten(rest_before, &by);
+	PROVE((wide)left << 64 == rest_before + products[1],
+	    "the sum, which fits, without its low limb");
+}
+
+static limb any_rest;
+static bool is_below;
+
+wide
+any_product_of(limb a, limb b)
+{
+	const wide product = any_wide();
+
+	PROVE(a == any_rest && b == by.prime[n_products].inverse, "by each");
+	is_below = (limb)product <= by.prime[n_products].most;
+	n_products++;
+	return product;
+}
+
+void
+primes(void)
+{
+	bool found;
+
+	for (size_t i = 0; i < PRIMES; i++) {
+		by.prime[i].inverse = nondet_u64();
+		by.prime[i].most = nondet_u64();
+	}
+	any_rest = nondet_u64();
+	found = has_prime(any_rest, &by);
+	PROVE(found == is_below, "as the last one says");
+	PROVE(found || n_products == PRIMES, "or none");
+}
+
+/* What has_small_factor has read, and made of that, for each divisor. */
+static struct kv_span unread;
+static wide last[COUNT(divisors)], last_chunk;
+static limb last_limb;
+static size_t n_divided, n_shortened;
+static bool divided;
+
+wide
+any_chunk(const uint8_t *p)
+{
+	PROVE(p == unread.p && CHUNK_BYTES <= unread.len, "each byte once");
+	PROVE(n_divided % COUNT(divisors) == 0, "each is divided");
+	unread.p += CHUNK_BYTES;
+	unread.len -= CHUNK_BYTES;
+	last_chunk = any_wide();
+	return last_chunk;
+}
+
+wide
+any_sum(wide rest, wide chunk, const struct divisor *d)
+{
+	const size_t at = n_divided++ % COUNT(divisors);
+
+	PROVE(d == &divisors[at], "by each");
+	PROVE(rest == last[at] && chunk == last_chunk, "one after another");
+	last[at] = any_wide();
+	return last[at];
+}
+
+limb
+any_limb(wide rest, const struct divisor *d)
+{
+	PROVE(unread.len == 0 && !divided, "all is read");
+	PROVE(d == &divisors[n_shortened] && rest == last[n_shortened],
+	    "what is left of each");
+	n_shortened++;
+	last_limb = nondet_u64();
+	return last_limb;
+}
+
+bool
+any_prime(limb rest, const struct divisor *d)
+{
+	PROVE(rest == last_limb && d == &divisors[n_shortened - 1],
+	    "of the same");
+	divided = nondet_bool();
+	return divided;
+}
+
+static void
+divide(size_t len)
+{
+	const struct kv_span n = { any_bytes(len), len };
+	const size_t rest = len % CHUNK_BYTES;
+	wide head = 0;
+	bool found;
+
+	for (size_t i = 0; i < rest; i++)
+		head = 256 * head + n.p[i];
+	for (size_t i = 0; i < COUNT(divisors); i++)
+		last[i] = head;
+	unread = (struct kv_span){ n.p + rest, len - rest };
+	n_divided = n_shortened = 0;
+	divided = false;
+	found = has_small_factor(n);
+	PROVE(found == divided, "as the last one says");
+	PROVE(found || n_shortened == COUNT(divisors), "or none");
+}
+
+void
+division(void)
+{
+	for (size_t len = 0; len <= MODULUS; len++)
+		divide(len);
 }
 
 /* A number of two words, and what it is below: any modulus. */

@@ -15,6 +15,13 @@
 
 #include "kv_sshkey.h"
 
+/* The same, as processors of 32 bits have it, which have no numbers of 128. */
+const char *narrow_source(const struct kv_pubkey *key);
+#undef __SIZEOF_INT128__
+#define kv_nosecret_source narrow_source
+#include "lib/kv_nosecret.c"
+#undef kv_nosecret_source
+
 /* A line of the oracle: a class or "-", a type and base64. */
 struct known {
 	char class[32];
@@ -61,12 +68,14 @@ read_oracle(void **state)
 static void
 assert_source(const struct kv_pubkey *key, const char *want, uint64_t number)
 {
-	const char *got = kv_nosecret_source(key);
+	const char *got[] = { kv_nosecret_source(key), narrow_source(key) };
 
-	if (strcmp(got != NULL ? got : "-", want) != 0)
-		fail_msg("%s instead of %s: %s, number %" PRIu64,
-		    got != NULL ? got : "-", want, kv_keytype_name(key->type),
-		    number);
+	for (size_t i = 0; i < 2; i++) {
+		if (strcmp(got[i] != NULL ? got[i] : "-", want) != 0)
+			fail_msg("%s instead of %s: %s, number %" PRIu64,
+			    got[i] != NULL ? got[i] : "-", want,
+			    kv_keytype_name(key->type), number);
+	}
 }
 
 static void
