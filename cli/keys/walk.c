@@ -66,6 +66,9 @@ static const struct kernel_filesystem {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* As much of a directory is read at a time. */
+#define READ_BYTES ((size_t)32 * 1024)
+
 /* What the levels of a walk share. */
 struct walk {
 	const struct input_walk *to;
@@ -208,7 +211,7 @@ find_type(int dir, const char *name)
 
 /* Gives or walks an entry of level, whose name is at the start of w->path. */
 static void
-visit(struct walk *w, const struct dirent64 *entry, const struct level *level)
+visit(struct walk *w, const struct dirent *entry, const struct level *level)
 {
 	const struct walk_file file = {
 		.dir = level->dir,
@@ -236,39 +239,87 @@ visit(struct walk *w, const struct dirent64 *entry, const struct level *level)
 		visit_directory(w, file.name, level);
 }
 
-static int
-is_entry(const struct dirent64 *d)
+static bool
+is_entry(const struct dirent *d)
 {
 	return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
 }
 
 /* A locale would sort otherwise. */
 static int
-compare_names(const struct dirent64 **a, const struct dirent64 **b)
+compare_names(const void *a, const void *b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	const struct dirent *const *left = a, *const *right = b;
+
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+/*
+ * Reads all that the kernel says of a directory: *lenp bytes. Its descriptor is
+ * read itself, because scandirat(3) opens a second one. NULL with errno.
+ */
+static char *
+read_directory(int fd, size_t *lenp)
+{
+	size_t room = 0;
+	char *buf = NULL, *grown;
+	long n;
+
+	*lenp = 0;
+	do {
+		if (room - *lenp < READ_BYTES)
+			room = 2 * room + READ_BYTES;
+		if ((grown = realloc(buf, room)) == NULL)
+			break;
+		buf = grown;
+		n = syscall(SYS_getdents64, fd, buf + *lenp, room - *lenp);
+		if (n == 0)
+			return buf;
+		*lenp += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	free(buf);
+	return NULL;
+}
+
+/* Sorts the entries that are in buf. NULL with errno. */
+static const struct dirent **
+sort_entries(const char *buf, size_t len, size_t *np)
+{
+	/* No entry is shorter than this. */
+	const size_t most = len / offsetof(struct dirent, d_name) + 1;
+	const struct dirent **entry = malloc(most * sizeof(*entry)), *d;
+
+	*np = 0;
+	if (entry == NULL)
+		return NULL;
+	for (size_t at = 0; at < len; at += d->d_reclen) {
+		d = (const void *)(buf + at);
+		if (is_entry(d))
+			entry[(*np)++] = d;
+	}
+	qsort(entry, *np, sizeof(*entry), compare_names);
+	return entry;
 }
 
 /* Walks the directory w->path. */
 static void
 walk_level(struct walk *w, const struct level *level)
 {
-	struct dirent64 **entry = NULL;
-	int n = -1;
+	const struct dirent **entry = NULL;
+	char *buf = NULL;
+	size_t len, n = 0;
 
 	if (level->depth > WALK_DEPTH_MAX)
 		errno = ELOOP;
-	else
-		n = scandirat64(level->dir, ".", &entry, is_entry,
-		    compare_names);
+	else if ((buf = read_directory(level->dir, &len)) != NULL)
+		entry = sort_entries(buf, len, &n);
 	/* A directory that was just removed is empty. */
-	if (n == -1 && errno != ENOENT)
+	if (entry == NULL && errno != ENOENT)
 		report(w->to, w->path, strerror(errno));
-	for (int i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		visit(w, entry[i], level);
-		free(entry[i]);
-	}
 	free(entry);
+	free(buf);
 }
 
 static void
