@@ -127,6 +127,9 @@ pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
 	uint64_t bit[PKBF_MAP_BATCH];
 	size_t n_left = n;
 
+	/* Nothing was asked: the size need not be, either. */
+	if (n == 0)
+		return;
 	for (size_t j = 0; j < n; j++)
 		left[j] = (uint16_t)j;
 	memset(listed, 0, n * sizeof(*listed));
