@@ -217,6 +217,14 @@ fleet_next(struct fleet *f, sqlite3_stmt *s, bool *okp)
 	return false;
 }
 
+int64_t
+fleet_column(sqlite3_stmt *s, int i)
+{
+	return sqlite3_column_type(s, i) == SQLITE_NULL ?
+	    FLEET_UNKNOWN :
+	    sqlite3_column_int64(s, i);
+}
+
 /* --- what the audits say ------------------------------------------------ */
 
 int64_t
@@ -368,14 +376,6 @@ add_old(struct fleet *f, int64_t host, const char *file, const char *what,
 	return add_stale(f, host, file, text);
 }
 
-static int64_t
-column(sqlite3_stmt *s, int i)
-{
-	return sqlite3_column_type(s, i) == SQLITE_NULL ?
-	    FLEET_UNKNOWN :
-	    sqlite3_column_int64(s, i);
-}
-
 /* Whether a revision, or with the same one a date, is before another. */
 static bool
 is_behind(int64_t revision, int64_t time, int64_t newest, int64_t newest_time)
@@ -398,13 +398,14 @@ compare_list(struct fleet *f, int64_t host, const char *kind, const char *file,
 	sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, file, -1, SQLITE_STATIC);
 	if (fleet_next(f, s, &ok)) {
-		behind = is_behind(revision, time, column(s, 0), column(s, 1));
-		if (revision != FLEET_UNKNOWN && revision < column(s, 0))
+		behind = is_behind(revision, time, fleet_column(s, 0),
+		    fleet_column(s, 1));
+		if (revision != FLEET_UNKNOWN && revision < fleet_column(s, 0))
 			snprintf(text, sizeof(text),
 			    "has revision %lld, and %s has revision %lld",
 			    (long long)revision,
 			    (const char *)sqlite3_column_text(s, 2),
-			    (long long)column(s, 0));
+			    (long long)fleet_column(s, 0));
 		else
 			snprintf(text, sizeof(text),
 			    "is older than that of %s, by its date",
@@ -422,21 +423,22 @@ find_old(struct fleet *f)
 	bool ok = true;
 
 	while (ok && fleet_next(f, s, &ok)) {
-		const int64_t host = column(s, 0), time = column(s, 4);
+		const int64_t host = fleet_column(s, 0),
+			      time = fleet_column(s, 4);
 		const char *kind = (const char *)sqlite3_column_text(s, 1);
 		const char *file = (const char *)sqlite3_column_text(s, 2);
 
 		ok = add_old(f, host, file, "is", time,
 			 strcmp(kind, "list") == 0 ? f->list_max_age :
 						     f->max_age) &&
-		    compare_list(f, host, kind, file, column(s, 3), time);
+		    compare_list(f, host, kind, file, fleet_column(s, 3), time);
 	}
 	sqlite3_finalize(s);
 	s = fleet_ask(f,
 	    "SELECT id, time FROM host WHERE answered ORDER BY id");
 	while (ok && fleet_next(f, s, &ok))
-		ok = add_old(f, column(s, 0), NULL, "the audit is",
-		    column(s, 1), f->max_age);
+		ok = add_old(f, fleet_column(s, 0), NULL, "the audit is",
+		    fleet_column(s, 1), f->max_age);
 	sqlite3_finalize(s);
 	return ok;
 }
@@ -469,166 +471,7 @@ fleet_join(struct fleet *f)
 	    add_missing(f) && find_old(f);
 }
 
-/* --- rows --------------------------------------------------------------- */
-
-/*
- * The last login with a key, of the account that has it in a file. What is no
- * account's, such as a CA of TrustedUserCAKeys, lets any account in.
- */
-#define LAST_LOGIN(what) \
-	"iif(a.name IS NULL," \
-	" (SELECT " what " FROM login l WHERE l.host=p.host AND l.fp=k.fp" \
-	"  ORDER BY l.last DESC LIMIT 1)," \
-	" (SELECT " what " FROM login l WHERE l.account=p.account AND" \
-	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
-#define PLACE_COUNTS "NULL, 0, k.accounts, k.hosts, k.verdict, k.disputed"
-/* In the order of struct fleet_row. */
-#define PLACE_COLUMNS \
-	"SELECT h.name, a.name, p.file, p.line, k.fp, p.type, p.bits," \
-	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN( \
-	    "l.last") "," LAST_LOGIN("l.source") ", " PLACE_COUNTS " FROM"
-#define PLACE_JOINS \
-	" JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account"
-#define HOST_COLUMNS \
-	"SELECT h.name, NULL, h.file, NULL, NULL, NULL, NULL, NULL, NULL," \
-	" NULL, NULL, NULL, NULL, h.reason, 1, NULL, NULL FROM host h"
-
-static const struct {
-	const char *name, *sql;
-} kinds[FLEET_KINDS] = {
-	[FLEET_KIND_LISTED] = { "listed",
-	    PLACE_COLUMNS " place p JOIN key k ON k.id=p.key" PLACE_JOINS
-			  " WHERE p.verdict=4 ORDER BY h.name, h.id, a.name,"
-			  " p.file, p.line, p.rowid" },
-	[FLEET_KIND_LOCKED] = { "locked",
-	    "SELECT h.name, a.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, a.listed || ' of ' || a.keys ||"
-	    " iif(a.keys=1, ' key is', ' keys are') || ' listed, and no other"
-	    " lets in', 1, NULL, NULL FROM account a JOIN host h ON"
-	    " h.id=a.host WHERE a.listed>0 AND a.usable=0 AND"
-	    " a.name IS NOT NULL ORDER BY h.name, h.id, a.name" },
-	[FLEET_KIND_GONE] = { "gone",
-	    "SELECT h.name, a.name, l.log, NULL, l.fp, l.type, NULL, l.verdict,"
-	    " NULL, NULL, NULL, l.last, l.source, NULL, 1, NULL, NULL FROM"
-	    " login l JOIN host h ON h.id=l.host JOIN account a ON"
-	    " a.id=l.account WHERE l.verdict=4 AND NOT l.in_file"
-	    " ORDER BY h.name, h.id, a.name, l.last DESC" },
-	[FLEET_KIND_SHARED] = { "shared",
-	    PLACE_COLUMNS
-	    " key k JOIN place p ON p.key=k.id" PLACE_JOINS
-	    " WHERE k.accounts>1 ORDER BY k.verdict=4 DESC,"
-	    " k.accounts DESC, k.fp, h.name, h.id, a.name, p.file,"
-	    " p.line, p.rowid" },
-	[FLEET_KIND_UNIQUE] = { "unique",
-	    PLACE_COLUMNS " key k JOIN place p ON p.key=k.id" PLACE_JOINS
-			  " WHERE k.accounts=1 ORDER BY k.verdict=4 DESC,"
-			  " h.name, h.id, a.name, p.file, p.line, p.rowid" },
-	[FLEET_KIND_DISPUTED] = { "disputed",
-	    "SELECT DISTINCT h.name, NULL, NULL, NULL, k.fp, p.type, p.bits,"
-	    " NULL, NULL, NULL, NULL, NULL, NULL, 'audits disagree about the"
-	    " type or the size of this key', 0, k.accounts, k.hosts FROM"
-	    " key k JOIN place p ON p.key=k.id JOIN host h ON h.id=p.host"
-	    " WHERE k.disputed ORDER BY k.fp, h.name, h.id, p.type, p.bits" },
-	[FLEET_KIND_OLD] = { "old",
-	    "SELECT h.name, NULL, s.file, NULL, NULL, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, s.message, 0, NULL, NULL FROM stale s"
-	    " JOIN host h ON h.id=s.host ORDER BY h.name, h.id, s.rowid" },
-	[FLEET_KIND_DOCTOR] = { "doctor",
-	    "SELECT h.name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, d.name || ': ' || d.found, d.status=2,"
-	    " NULL, NULL FROM finding d JOIN host h ON h.id=d.host"
-	    " ORDER BY h.name, h.id, d.status DESC, d.rowid" },
-	[FLEET_KIND_UNANSWERED] = { "unanswered",
-	    HOST_COLUMNS " WHERE NOT h.answered AND NOT h.missing"
-			 " ORDER BY h.name, h.id" },
-	[FLEET_KIND_MISSING] = { "missing",
-	    HOST_COLUMNS " WHERE h.missing ORDER BY h.name, h.id" },
-	[FLEET_KIND_CUT] = { "cut-off",
-	    "SELECT h.name, NULL, h.file, NULL, NULL, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, 'the audit was cut off, or is none: its"
-	    " last line is missing', 1, NULL, NULL FROM host h WHERE"
-	    " h.answered AND NOT h.complete ORDER BY h.name, h.id" },
-	[FLEET_KIND_TWICE] = { "twice",
-	    "SELECT h.name, NULL, h.file, NULL, NULL, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, 'another audit is of a host of this name,"
-	    " too', 0, NULL, NULL FROM host h WHERE EXISTS"
-	    " (SELECT 1 FROM host g WHERE g.name=h.name AND g.id<>h.id) ORDER BY h.name, h.id" },
-	[FLEET_KIND_PROBLEM] = { "problem",
-	    "SELECT h.name, x.account, x.file, x.line, NULL, NULL, NULL, NULL,"
-	    " NULL, NULL, NULL, NULL, NULL, x.reason, 0, NULL, NULL FROM"
-	    " problem x JOIN host h ON h.id=x.host ORDER BY h.name, h.id,"
-	    " x.rowid" },
-};
-
-const char *
-fleet_kind_name(enum fleet_kind kind)
-{
-	return kinds[kind].name;
-}
-
-const char *
-fleet_verdict_name(enum fleet_verdict verdict)
-{
-	static const char *const names[FLEET_VERDICTS] = {
-		[FLEET_CLEAN] = "clean",
-		[FLEET_ALLOWED] = "allowed",
-		[FLEET_UNSUPPORTED] = "unsupported",
-		[FLEET_ERROR] = "error",
-		[FLEET_LISTED] = "listed",
-	};
-
-	return names[verdict];
-}
-
-static void
-read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
-{
-	const int64_t verdict = column(s, 7);
-
-	*row = (struct fleet_row){
-		.kind = kind,
-		.host = (const char *)sqlite3_column_text(s, 0),
-		.account = (const char *)sqlite3_column_text(s, 1),
-		.file = (const char *)sqlite3_column_text(s, 2),
-		.line = column(s, 3),
-		.fp = (const char *)sqlite3_column_text(s, 4),
-		.type = (const char *)sqlite3_column_text(s, 5),
-		.bits = column(s, 6),
-		.verdict = verdict != FLEET_UNKNOWN ?
-		    fleet_verdict_name((enum fleet_verdict)verdict) :
-		    NULL,
-		.sources = (const char *)sqlite3_column_text(s, 8),
-		.comment = (const char *)sqlite3_column_text(s, 9),
-		.part = (const char *)sqlite3_column_text(s, 10),
-		.last = column(s, 11),
-		.from = (const char *)sqlite3_column_text(s, 12),
-		.message = (const char *)sqlite3_column_text(s, 13),
-		.severe = column(s, 14) == 1,
-		.accounts = column(s, 15),
-		.hosts = column(s, 16),
-	};
-	if (sqlite3_column_count(s) > 17) {
-		row->worst = fleet_verdict_name(
-		    (enum fleet_verdict)sqlite3_column_int(s, 17));
-		row->disputed = sqlite3_column_int(s, 18) != 0;
-	}
-}
-
-bool
-fleet_each(struct fleet *f, enum fleet_kind kind,
-    bool (*take)(const struct fleet_row *row, void *arg), void *arg)
-{
-	sqlite3_stmt *s = fleet_ask(f, kinds[kind].sql);
-	struct fleet_row row;
-	bool ok = true;
-
-	while (ok && fleet_next(f, s, &ok)) {
-		read_row(s, kind, &row);
-		ok = take(&row, arg);
-	}
-	sqlite3_finalize(s);
-	return ok;
-}
+/* --- totals --------------------------------------------------------------- */
 
 bool
 fleet_count(struct fleet *f, struct fleet_totals *t)

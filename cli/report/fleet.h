@@ -150,7 +150,10 @@ struct fleet_row {
 const char *fleet_kind_name(enum fleet_kind kind);
 const char *fleet_verdict_name(enum fleet_verdict verdict);
 
-/* Calls take for each row. False after a message, or as soon as take is. */
+/*
+ * report/rows. Calls take for each row. False after a message, or as soon as take
+ * is.
+ */
 bool fleet_each(struct fleet *f, enum fleet_kind kind,
     bool (*take)(const struct fleet_row *row, void *arg), void *arg);
 
@@ -160,6 +163,8 @@ bool fleet_each(struct fleet *f, enum fleet_kind kind,
  */
 sqlite3_stmt *fleet_ask(struct fleet *f, const char *sql);
 bool fleet_next(struct fleet *f, sqlite3_stmt *s, bool *okp);
+/* A number of a row; FLEET_UNKNOWN for NULL. */
+int64_t fleet_column(sqlite3_stmt *s, int i);
 
 struct fleet_totals {
 	int64_t hosts, answered, unanswered, missing, cut, twice, old;

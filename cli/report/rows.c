@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+/* report/rows: the findings and the inventory of a fleet, as rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "report/fleet.h"
+
+/*
+ * The last login with a key, of the account that has it in a file. What is no
+ * account's, such as a CA of TrustedUserCAKeys, lets any account in.
+ */
+#define LAST_LOGIN(what) \
+	"iif(a.name IS NULL," \
+	" (SELECT " what " FROM login l WHERE l.host=p.host AND l.fp=k.fp" \
+	"  ORDER BY l.last DESC LIMIT 1)," \
+	" (SELECT " what " FROM login l WHERE l.account=p.account AND" \
+	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
+#define PLACES \
+	"SELECT h.name AS host, a.name AS account, p.file, p.line, k.fp," \
+	" p.type, p.bits, p.verdict, p.sources, p.comment, p.part," \
+	" k.accounts, k.hosts, k.verdict AS worst, k.disputed," LAST_LOGIN( \
+	    "l.last") " AS last," LAST_LOGIN("l.source") " AS source FROM place p JOIN key k ON k.id=p.key" \
+							 " JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account "
+#define HOSTS "SELECT h.name AS host, h.file, h.reason AS message FROM host h "
+
+static const struct {
+	const char *name, *sql;
+} kinds[FLEET_KINDS] = {
+	[FLEET_KIND_LISTED] = { "listed",
+	    PLACES "WHERE p.verdict=4 ORDER BY h.name, h.id, a.name, p.file,"
+		   " p.line, p.rowid" },
+	[FLEET_KIND_LOCKED] = { "locked",
+	    "SELECT h.name AS host, a.name AS account, a.listed || ' of ' ||"
+	    " a.keys || iif(a.keys=1, ' key is', ' keys are') || ' listed, and"
+	    " no other lets in' AS message FROM account a JOIN host h ON"
+	    " h.id=a.host WHERE a.listed>0 AND a.usable=0 AND"
+	    " a.name IS NOT NULL ORDER BY h.name, h.id, a.name" },
+	[FLEET_KIND_GONE] = { "gone",
+	    "SELECT h.name AS host, a.name AS account, l.log AS file, l.fp,"
+	    " l.type, l.verdict, l.last, l.source FROM login l JOIN host h ON"
+	    " h.id=l.host JOIN account a ON a.id=l.account WHERE l.verdict=4"
+	    " AND NOT l.in_file ORDER BY h.name, h.id, a.name, l.last DESC" },
+	[FLEET_KIND_SHARED] = { "shared",
+	    PLACES "WHERE k.accounts>1 ORDER BY k.verdict=4 DESC, k.accounts"
+		   " DESC, k.fp, h.name, h.id, a.name, p.file, p.line,"
+		   " p.rowid" },
+	[FLEET_KIND_UNIQUE] = { "unique",
+	    PLACES "WHERE k.accounts=1 ORDER BY k.verdict=4 DESC, h.name, h.id,"
+		   " a.name, p.file, p.line, p.rowid" },
+	[FLEET_KIND_DISPUTED] = { "disputed",
+	    "SELECT DISTINCT h.name AS host, k.fp, p.type, p.bits, k.accounts,"
+	    " k.hosts, 'audits disagree about the type or the size of this key'"
+	    " AS message FROM key k JOIN place p ON p.key=k.id JOIN host h ON"
+	    " h.id=p.host WHERE k.disputed ORDER BY k.fp, h.name, h.id, p.type,"
+	    " p.bits" },
+	[FLEET_KIND_OLD] = { "old",
+	    "SELECT h.name AS host, s.file, s.message FROM stale s JOIN host h"
+	    " ON h.id=s.host ORDER BY h.name, h.id, s.rowid" },
+	[FLEET_KIND_DOCTOR] = { "doctor",
+	    "SELECT h.name AS host, d.name || ': ' || d.found AS message,"
+	    " d.status=2 AS severe FROM finding d JOIN host h ON h.id=d.host"
+	    " ORDER BY h.name, h.id, d.status DESC, d.rowid" },
+	[FLEET_KIND_UNANSWERED] = { "unanswered",
+	    HOSTS "WHERE NOT h.answered AND NOT h.missing ORDER BY h.name,"
+		  " h.id" },
+	[FLEET_KIND_MISSING] = { "missing",
+	    HOSTS "WHERE h.missing ORDER BY h.name, h.id" },
+	[FLEET_KIND_CUT] = { "cut-off",
+	    "SELECT h.name AS host, h.file, 'the audit was cut off, or is none:"
+	    " its last line is missing' AS message FROM host h WHERE h.answered"
+	    " AND NOT h.complete ORDER BY h.name, h.id" },
+	[FLEET_KIND_TWICE] = { "twice",
+	    "SELECT h.name AS host, h.file, 'another audit is of a host of this"
+	    " name, too' AS message FROM host h WHERE EXISTS (SELECT 1 FROM"
+	    " host g WHERE g.name=h.name AND g.id<>h.id) ORDER BY h.name,"
+	    " h.id" },
+	[FLEET_KIND_PROBLEM] = { "problem",
+	    "SELECT h.name AS host, x.account, x.file, x.line, x.reason AS"
+	    " message FROM problem x JOIN host h ON h.id=x.host ORDER BY"
+	    " h.name, h.id, x.rowid" },
+};
+
+const char *
+fleet_kind_name(enum fleet_kind kind)
+{
+	return kinds[kind].name;
+}
+
+const char *
+fleet_verdict_name(enum fleet_verdict verdict)
+{
+	static const char *const names[FLEET_VERDICTS] = {
+		[FLEET_CLEAN] = "clean",
+		[FLEET_ALLOWED] = "allowed",
+		[FLEET_UNSUPPORTED] = "unsupported",
+		[FLEET_ERROR] = "error",
+		[FLEET_LISTED] = "listed",
+	};
+
+	return names[verdict];
+}
+
+/* A row of SQLite, whose columns have the names of those of a fleet_row. */
+struct columns {
+	sqlite3_stmt *s;
+	int n;
+};
+
+static int
+find(const struct columns *c, const char *name)
+{
+	int i = 0;
+
+	while (i < c->n && strcmp(sqlite3_column_name(c->s, i), name) != 0)
+		i++;
+	return i;
+}
+
+static const char *
+text(const struct columns *c, const char *name)
+{
+	const int i = find(c, name);
+
+	return i < c->n ? (const char *)sqlite3_column_text(c->s, i) : NULL;
+}
+
+static int64_t
+number(const struct columns *c, const char *name)
+{
+	const int i = find(c, name);
+
+	return i < c->n ? fleet_column(c->s, i) : FLEET_UNKNOWN;
+}
+
+static const char *
+verdict(const struct columns *c, const char *name)
+{
+	const int64_t n = number(c, name);
+
+	return n != FLEET_UNKNOWN ? fleet_verdict_name((enum fleet_verdict)n) :
+				    NULL;
+}
+
+static void
+read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
+{
+	const struct columns c = { s, sqlite3_column_count(s) };
+
+	*row = (struct fleet_row){
+		.kind = kind,
+		.host = text(&c, "host"),
+		.account = text(&c, "account"),
+		.file = text(&c, "file"),
+		.line = number(&c, "line"),
+		.fp = text(&c, "fp"),
+		.type = text(&c, "type"),
+		.bits = number(&c, "bits"),
+		.verdict = verdict(&c, "verdict"),
+		.sources = text(&c, "sources"),
+		.comment = text(&c, "comment"),
+		.part = text(&c, "part"),
+		.worst = verdict(&c, "worst"),
+		.disputed = number(&c, "disputed") == 1,
+		.last = number(&c, "last"),
+		.from = text(&c, "source"),
+		.message = text(&c, "message"),
+		.severe = number(&c, "severe") == 1,
+		.accounts = number(&c, "accounts"),
+		.hosts = number(&c, "hosts"),
+	};
+}
+
+bool
+fleet_each(struct fleet *f, enum fleet_kind kind,
+    bool (*take)(const struct fleet_row *row, void *arg), void *arg)
+{
+	sqlite3_stmt *s = fleet_ask(f, kinds[kind].sql);
+	struct fleet_row row;
+	bool ok = true;
+
+	while (ok && fleet_next(f, s, &ok)) {
+		read_row(s, kind, &row);
+		ok = take(&row, arg);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
