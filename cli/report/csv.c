@@ -89,6 +89,8 @@ print_row(const struct fleet_row *row, void *arg)
 		row->last != FLEET_UNKNOWN ? report_time(row->last, when) : "",
 		row->from,
 		row->message,
+		report_yes_or_no(row->guarded),
+		fleet_group_name(row->kind),
 	};
 
 	(void)arg;
@@ -107,7 +109,7 @@ report_csv(struct fleet *f)
 	bool ok = true;
 
 	fputs(
-	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message\r\n",
+	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message,guarded,group\r\n",
 	    stdout);
 	for (enum fleet_kind kind = 0; ok && kind < FLEET_KINDS; kind++)
 		ok = fleet_each(f, kind, print_row, NULL);

@@ -20,8 +20,9 @@ static const char schema[] =
     "CREATE TABLE host(id INTEGER PRIMARY KEY, name TEXT, alias TEXT,"
     " file TEXT, header INT, answered INT, complete INT, whole INT,"
     " missing INT, reason TEXT, time INT, keyveto TEXT, sshd TEXT, os TEXT,"
-    " guarded INT, doctor INT, accounts INT, keys INT, listed INT,"
-    " unchecked INT, problems INT, bad_lines INT, old INT DEFAULT 0);"
+    " guarded INT, user_ca INT, doctor INT, accounts INT, keys INT,"
+    " listed INT, unchecked INT, problems INT, bad_lines INT,"
+    " old INT DEFAULT 0);"
     "CREATE TABLE list(host INT, kind TEXT, file TEXT, revision INT, time INT,"
     " entries INT, sha256 TEXT, plausible INT);"
     "CREATE TABLE finding(host INT, name TEXT, status INT, found TEXT,"
@@ -67,7 +68,7 @@ enum {
 static const char *const sql[STATEMENTS] = {
 	[ADD_HOST] =
 	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-	    "?,?,?,?,?,0)",
+	    "?,?,?,?,?,?,0)",
 	[ADD_LIST] = "INSERT INTO list VALUES(?,?,?,?,?,?,?,?)",
 	[ADD_FINDING] = "INSERT INTO finding VALUES(?,?,?,?,?)",
 	[ADD_ACCOUNT] = "INSERT OR IGNORE INTO account(host, name) VALUES(?,?)",
@@ -236,12 +237,12 @@ fleet_new_host(struct fleet *f)
 bool
 fleet_add_host(struct fleet *f, const struct fleet_host *h)
 {
-	return run(f, ADD_HOST, NULL, "ntttnnnnntntttnnnnnnnn", h->id, h->name,
+	return run(f, ADD_HOST, NULL, "ntttnnnnntntttnnnnnnnnn", h->id, h->name,
 	    h->alias, h->file, (int64_t)h->header, (int64_t)h->answered,
 	    (int64_t)h->complete, (int64_t)h->whole, (int64_t)h->missing,
 	    h->reason, h->time, h->keyveto, h->sshd, h->os, (int64_t)h->guarded,
-	    (int64_t)h->doctor, h->accounts, h->keys, h->listed, h->unchecked,
-	    h->problems, h->bad_lines);
+	    (int64_t)h->user_ca, (int64_t)h->doctor, h->accounts, h->keys,
+	    h->listed, h->unchecked, h->problems, h->bad_lines);
 }
 
 bool
@@ -462,6 +463,17 @@ fleet_join(struct fleet *f)
 		   " (SELECT key AS k, count(DISTINCT account) AS n,"
 		   " count(DISTINCT host) AS m FROM place GROUP BY key)"
 		   " WHERE id=k;"
+		   /*
+		    * Accounts that listed keys get into unless the host is
+		    * guarded. A CA of TrustedUserCAKeys lets any account in.
+		    */
+		   "CREATE TABLE entry AS SELECT h.id AS host, h.guarded,"
+		   " p.account, count(DISTINCT p.key) AS keys, iif(min(p.key)="
+		   "max(p.key), p.key, NULL) AS key, iif(min(p.file)="
+		   "max(p.file), p.file, NULL) AS file FROM place p JOIN host h"
+		   " ON h.id=p.host JOIN account a ON a.id=p.account WHERE"
+		   " p.verdict=4 AND h.guarded IS NOT 1 AND (a.name IS NOT NULL"
+		   " OR (p.part='ca' AND h.user_ca)) GROUP BY p.account;"
 		   /* No audit is believed more than another. */
 		   "UPDATE key SET disputed=1, bits=NULL, type="
 		   "(SELECT group_concat(t, ' or ') FROM (SELECT DISTINCT"
@@ -476,34 +488,54 @@ fleet_join(struct fleet *f)
 bool
 fleet_count(struct fleet *f, struct fleet_totals *t)
 {
-	static const char text[] =
-	    "SELECT (SELECT count(*) FROM host),"
-	    " (SELECT count(*) FROM host WHERE answered),"
-	    " (SELECT count(*) FROM host WHERE NOT answered AND NOT missing), "
-	    "(SELECT count(*) FROM host WHERE missing), (SELECT count(*) FROM "
-	    "host WHERE answered AND NOT complete), (SELECT count(*) FROM "
-	    "(SELECT 1 FROM host GROUP BY name  HAVING count(*)>1)), (SELECT "
-	    "count(*) FROM host WHERE old), (SELECT count(*) FROM host WHERE "
-	    "doctor>0), (SELECT count(*) FROM host WHERE doctor=2), (SELECT "
-	    "count(*) FROM key), (SELECT count(*) FROM key WHERE verdict=4), "
-	    "(SELECT count(*) FROM place WHERE verdict=4), (SELECT "
-	    "count(DISTINCT host) FROM place WHERE verdict=4), (SELECT "
-	    "count(*) FROM account WHERE listed>0 AND usable=0 AND  name IS "
-	    "NOT NULL), (SELECT count(*) FROM key WHERE accounts>1), (SELECT "
-	    "count(*) FROM key WHERE accounts=1), (SELECT "
-	    "ifnull(sum(problems), 0) FROM host), (SELECT count(*) FROM host "
-	    "WHERE unchecked>0 OR bad_lines>0)";
-	int64_t *const into[] = { &t->hosts, &t->answered, &t->unanswered,
-		&t->missing, &t->cut, &t->twice, &t->old, &t->unwell,
-		&t->broken, &t->keys, &t->listed_keys, &t->listed_places,
-		&t->listed_hosts, &t->locked, &t->shared, &t->unique,
-		&t->problems, &t->unchecked };
-	sqlite3_stmt *s = fleet_ask(f, text);
+	const struct {
+		int64_t *n;
+		const char *sql;
+	} totals[] = {
+		{ &t->hosts, "count(*) FROM host" },
+		{ &t->answered, "count(*) FROM host WHERE answered" },
+		{ &t->unanswered,
+		    "count(*) FROM host WHERE NOT answered AND NOT missing" },
+		{ &t->missing, "count(*) FROM host WHERE missing" },
+		{ &t->cut,
+		    "count(*) FROM host WHERE answered AND NOT complete" },
+		{ &t->twice,
+		    "count(*) FROM (SELECT 1 FROM host GROUP BY name"
+		    " HAVING count(*)>1)" },
+		{ &t->old, "count(*) FROM host WHERE old" },
+		{ &t->unwell, "count(*) FROM host WHERE doctor>0" },
+		{ &t->broken, "count(*) FROM host WHERE doctor=2" },
+		{ &t->entered, "count(*) FROM entry WHERE guarded=0" },
+		{ &t->entered_hosts,
+		    "count(DISTINCT host) FROM entry WHERE guarded=0" },
+		{ &t->unsure, "count(*) FROM entry WHERE guarded IS NULL" },
+		{ &t->unsure_hosts,
+		    "count(DISTINCT host) FROM entry WHERE guarded IS NULL" },
+		{ &t->keys, "count(*) FROM key" },
+		{ &t->listed_keys, "count(*) FROM key WHERE verdict=4" },
+		{ &t->listed_places, "count(*) FROM place WHERE verdict=4" },
+		{ &t->listed_hosts,
+		    "count(DISTINCT host) FROM place WHERE verdict=4" },
+		{ &t->locked,
+		    "count(*) FROM account WHERE listed>0 AND usable=0 AND"
+		    " name IS NOT NULL" },
+		{ &t->shared, "count(*) FROM key WHERE accounts>1" },
+		{ &t->unique, "count(*) FROM key WHERE accounts=1" },
+		{ &t->problems, "ifnull(sum(problems), 0) FROM host" },
+		{ &t->unchecked,
+		    "count(*) FROM host WHERE unchecked>0 OR bad_lines>0" },
+	};
 	bool ok = true;
 
-	if (fleet_next(f, s, &ok))
-		for (size_t i = 0; i < sizeof(into) / sizeof(*into); i++)
-			*into[i] = sqlite3_column_int64(s, (int)i);
-	sqlite3_finalize(s);
+	for (size_t i = 0; ok && i < sizeof(totals) / sizeof(*totals); i++) {
+		char query[256];
+		sqlite3_stmt *s;
+
+		snprintf(query, sizeof(query), "SELECT %s", totals[i].sql);
+		s = fleet_ask(f, query);
+		if (fleet_next(f, s, &ok))
+			*totals[i].n = sqlite3_column_int64(s, 0);
+		sqlite3_finalize(s);
+	}
 	return ok;
 }

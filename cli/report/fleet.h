@@ -50,8 +50,9 @@ struct fleet_host {
 	char reason[512];
 	int64_t time;
 	char keyveto[64], sshd[128], os[128]; /* versions; "" if unknown */
-	int guarded;
-	int doctor; /* an enum fleet_doctor */
+	int guarded;  /* every way in is, and listed keys are refused */
+	bool user_ca; /* sshd takes certificates by TrustedUserCAKeys */
+	int doctor;   /* an enum fleet_doctor */
 	int64_t accounts, keys, listed, unchecked;
 	int64_t problems;  /* all; at most FLEET_PROBLEMS are kept */
 	int64_t bad_lines; /* of its audit */
@@ -113,19 +114,21 @@ bool fleet_join(struct fleet *f);
 
 /* What a row is about. */
 enum fleet_kind {
-	FLEET_KIND_LISTED,   /* a listed key in a place, by host and account */
-	FLEET_KIND_LOCKED,   /* an account whose last key is listed */
-	FLEET_KIND_GONE,     /* a listed key that came in and is in no file */
-	FLEET_KIND_SHARED,   /* a place of a key of several accounts, by key */
-	FLEET_KIND_UNIQUE,   /* a key of one account of one host only */
-	FLEET_KIND_DISPUTED, /* what a host says of such a key */
-	FLEET_KIND_OLD,	     /* a host's list or audit is old */
-	FLEET_KIND_DOCTOR,   /* what the doctor of a host complains of */
+	FLEET_KIND_UNGUARDED, /* an account that listed keys get into now */
+	FLEET_KIND_LISTED,    /* a listed key in a place, by host and account */
+	FLEET_KIND_LOCKED,    /* an account whose last key is listed */
+	FLEET_KIND_GONE,      /* a listed key that came in and is in no file */
+	FLEET_KIND_DISPUTED,  /* what a host says of such a key */
+	FLEET_KIND_OLD,	      /* a host's list or audit is old */
+	FLEET_KIND_DOCTOR,    /* what the doctor of a host complains of */
 	FLEET_KIND_UNANSWERED,
 	FLEET_KIND_MISSING,
 	FLEET_KIND_CUT,	    /* an audit without its last line */
 	FLEET_KIND_TWICE,   /* a name that several audits give their host */
 	FLEET_KIND_PROBLEM, /* what could not be read or judged */
+	/* The inventory: nothing is wrong with it. */
+	FLEET_KIND_SHARED, /* a place of a key of several accounts, by key */
+	FLEET_KIND_UNIQUE, /* a key of one account of one host only */
 	FLEET_KINDS,
 };
 
@@ -137,6 +140,7 @@ struct fleet_row {
 	const char *fp, *type; /* type, bits, verdict: as this host says */
 	int64_t bits;
 	const char *verdict, *sources, *comment, *part;
+	int64_t guarded;   /* whether the host is */
 	const char *worst; /* verdict of any host on the key of a place */
 	bool disputed;	   /* hosts differ about its type or its size */
 	int64_t last;	   /* login, in seconds since 1970 */
@@ -148,6 +152,8 @@ struct fleet_row {
 
 /* "listed", "locked", "gone"...: for scripts. */
 const char *fleet_kind_name(enum fleet_kind kind);
+/* "finding" or "inventory". */
+const char *fleet_group_name(enum fleet_kind kind);
 const char *fleet_verdict_name(enum fleet_verdict verdict);
 
 /*
@@ -169,6 +175,8 @@ int64_t fleet_column(sqlite3_stmt *s, int i);
 struct fleet_totals {
 	int64_t hosts, answered, unanswered, missing, cut, twice, old;
 	int64_t unwell, broken; /* doctors: not ok; of these, broken */
+	/* Accounts that listed keys get into now; where that is not known. */
+	int64_t entered, entered_hosts, unsure, unsure_hosts;
 	int64_t keys, listed_keys, listed_places, listed_hosts, locked;
 	int64_t shared, unique, problems, unchecked;
 };

@@ -16,6 +16,12 @@ report_time(int64_t seconds, char text[static REPORT_TIME_BYTES])
 	return text;
 }
 
+const char *
+report_yes_or_no(int64_t n)
+{
+	return n == FLEET_UNKNOWN ? "" : n != 0 ? "yes" : "no";
+}
+
 /* In JSON these characters are in strings only. */
 static int
 write_escaped(const char *text, size_t len, void *arg)

@@ -32,6 +32,9 @@ bool report_html(struct fleet *f, bool all, FILE *out);
 #define REPORT_TIME_BYTES 32
 const char *report_time(int64_t seconds, char text[static REPORT_TIME_BYTES]);
 
+/* "yes", "no", or "" if that is not known. */
+const char *report_yes_or_no(int64_t n);
+
 /*
  * Writes a value, and frees it: ASCII only, and without < > and &, so that it
  * can stand in a page. False without memory, with value NULL, or if out fails.

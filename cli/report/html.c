@@ -191,20 +191,20 @@ add_objects(struct page *p, sqlite3_stmt *objects,
 static json_t *
 host_to_json(sqlite3_stmt *s)
 {
-	const int64_t problems = sqlite3_column_int64(s, 18);
+	const int64_t problems = sqlite3_column_int64(s, 19);
 
 	return json_pack("{s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:s?, s:s?, "
-			 "s:s?, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+			 "s:s?, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 	    "name", text(s, 1), "file", text(s, 2), "answered", yes_or_no(s, 3),
 	    "reason", text_or_null(s, 4), "complete", yes_or_no(s, 5), "whole",
 	    yes_or_no(s, 6), "time", number(s, 7), "keyveto",
 	    text_or_null(s, 8), "sshd", text_or_null(s, 9), "os",
-	    text_or_null(s, 10), "guarded", yes_or_no(s, 11), "old",
-	    yes_or_no(s, 12), "doctor", status(s, 13), "accounts",
-	    (json_int_t)sqlite3_column_int64(s, 14), "keys",
-	    (json_int_t)sqlite3_column_int64(s, 15), "listed",
-	    (json_int_t)sqlite3_column_int64(s, 16), "unchecked",
-	    (json_int_t)sqlite3_column_int64(s, 17), "more_problems",
+	    text_or_null(s, 10), "guarded", yes_or_no(s, 11), "user_ca",
+	    yes_or_no(s, 12), "old", yes_or_no(s, 13), "doctor", status(s, 14),
+	    "accounts", (json_int_t)sqlite3_column_int64(s, 15), "keys",
+	    (json_int_t)sqlite3_column_int64(s, 16), "listed",
+	    (json_int_t)sqlite3_column_int64(s, 17), "unchecked",
+	    (json_int_t)sqlite3_column_int64(s, 18), "more_problems",
 	    (json_int_t)(problems > FLEET_PROBLEMS ? problems - FLEET_PROBLEMS :
 						     0));
 }
@@ -238,8 +238,9 @@ add_hosts(struct page *p)
 	return add_objects(p,
 	    fleet_ask(p->f,
 		"SELECT id, name, file, answered, reason, complete, whole,"
-		" time, keyveto, sshd, os, guarded, old, doctor, accounts,"
-		" keys, listed, unchecked, problems FROM host ORDER BY id"),
+		" time, keyveto, sshd, os, guarded, user_ca, old, doctor,"
+		" accounts, keys, listed, unchecked, problems FROM host"
+		" ORDER BY id"),
 	    host_to_json, arrays, sizeof(arrays) / sizeof(*arrays));
 }
 
@@ -340,6 +341,10 @@ add_total(struct page *p, const struct fleet_totals *t, const char *slot)
 		int64_t n;
 	} totals[] = {
 		{ "hosts", t->hosts },
+		{ "entered", t->entered },
+		{ "entered_hosts", t->entered_hosts },
+		{ "unsure", t->unsure },
+		{ "unsure_hosts", t->unsure_hosts },
 		{ "locked", t->locked },
 		{ "listed_keys", t->listed_keys },
 		{ "listed_places", t->listed_places },
@@ -348,6 +353,7 @@ add_total(struct page *p, const struct fleet_totals *t, const char *slot)
 		{ "cut", t->cut },
 		{ "old", t->old },
 		{ "unwell", t->broken },
+		{ "warned", t->unwell - t->broken },
 	};
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)

@@ -296,6 +296,22 @@ add_doctor(struct intake *in, const json_t *doctor)
 }
 
 static void
+read_ways(struct fleet_host *h, const json_t *sshd)
+{
+	const json_t *ways = json_object_get(sshd, "ways"), *way;
+	const char *name;
+	size_t i;
+
+	h->guarded = get_flag(sshd, "guarded");
+	json_array_foreach(ways, i, way)
+	{
+		name = json_string_value(json_object_get(way, "way"));
+		if (name != NULL && strcmp(name, "TrustedUserCAKeys") == 0)
+			h->user_ca = is_marked(way, "open");
+	}
+}
+
+static void
 read_header(struct intake *in, const json_t *o)
 {
 	const json_t *versions = json_object_get(o, "versions");
@@ -330,7 +346,7 @@ read_header(struct intake *in, const json_t *o)
 	(void)get_text(versions, "keyveto", h->keyveto, sizeof(h->keyveto));
 	(void)get_text(versions, "sshd", h->sshd, sizeof(h->sshd));
 	(void)get_text(versions, "os", h->os, sizeof(h->os));
-	h->guarded = get_flag(json_object_get(o, "sshd"), "guarded");
+	read_ways(h, json_object_get(o, "sshd"));
 	for (size_t i = 0; i < json_array_size(lists) && i < LISTS_MAX; i++)
 		add_list(in, json_array_get(lists, i));
 	add_doctor(in, json_object_get(o, "doctor"));

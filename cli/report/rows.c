@@ -9,55 +9,63 @@
  * The last login with a key, of the account that has it in a file. What is no
  * account's, such as a CA of TrustedUserCAKeys, lets any account in.
  */
-#define LAST_LOGIN(what) \
+#define LAST(what) \
 	"iif(a.name IS NULL," \
 	" (SELECT " what " FROM login l WHERE l.host=p.host AND l.fp=k.fp" \
-	"  ORDER BY l.last DESC LIMIT 1)," \
+	" ORDER BY l.last DESC LIMIT 1)," \
 	" (SELECT " what " FROM login l WHERE l.account=p.account AND" \
-	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
+	" l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
+#define LAST_LOGIN LAST("l.last") " AS last, " LAST("l.source") " AS source"
+#define HOST "h.name AS host, h.guarded"
 #define PLACES \
-	"SELECT h.name AS host, a.name AS account, p.file, p.line, k.fp," \
-	" p.type, p.bits, p.verdict, p.sources, p.comment, p.part," \
-	" k.accounts, k.hosts, k.verdict AS worst, k.disputed," LAST_LOGIN( \
-	    "l.last") " AS last," LAST_LOGIN("l.source") " AS source FROM place p JOIN key k ON k.id=p.key" \
-							 " JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account "
-#define HOSTS "SELECT h.name AS host, h.file, h.reason AS message FROM host h "
+	"SELECT " HOST ", a.name AS account, p.file, p.line, k.fp, p.type," \
+	" p.bits, p.verdict, p.sources, p.comment, p.part, k.accounts," \
+	" k.hosts, k.verdict AS worst, k.disputed, " LAST_LOGIN \
+	" FROM place p JOIN key k ON k.id=p.key JOIN host h ON h.id=p.host" \
+	" JOIN account a ON a.id=p.account "
+#define HOSTS "SELECT " HOST ", h.file, h.reason AS message FROM host h "
 
 static const struct {
 	const char *name, *sql;
 } kinds[FLEET_KINDS] = {
+	[FLEET_KIND_UNGUARDED] = { "unguarded",
+	    "SELECT " HOST ", a.name AS account, e.file, k.fp, k.type, k.bits,"
+	    " 4 AS verdict, l.last, l.source, e.keys || iif(e.keys=1,"
+	    " ' listed key gets in', ' listed keys get in') ||"
+	    " iif(a.name IS NULL, ' as any account, by certificates', '') ||"
+	    " ': this host is not guarded, or only logs' AS message"
+	    " FROM entry e JOIN host h ON h.id=e.host JOIN account a ON"
+	    " a.id=e.account LEFT JOIN key k ON k.id=e.key LEFT JOIN login l ON"
+	    " l.rowid=(SELECT g.rowid FROM login g WHERE g.account=e.account"
+	    " AND g.verdict=4 AND g.in_file ORDER BY g.last DESC LIMIT 1)"
+	    " WHERE e.guarded=0 ORDER BY h.name, h.id, a.name" },
 	[FLEET_KIND_LISTED] = { "listed",
 	    PLACES "WHERE p.verdict=4 ORDER BY h.name, h.id, a.name, p.file,"
 		   " p.line, p.rowid" },
 	[FLEET_KIND_LOCKED] = { "locked",
-	    "SELECT h.name AS host, a.name AS account, a.listed || ' of ' ||"
+	    "SELECT " HOST ", a.name AS account, a.listed || ' of ' ||"
 	    " a.keys || iif(a.keys=1, ' key is', ' keys are') || ' listed, and"
-	    " no other lets in' AS message FROM account a JOIN host h ON"
-	    " h.id=a.host WHERE a.listed>0 AND a.usable=0 AND"
-	    " a.name IS NOT NULL ORDER BY h.name, h.id, a.name" },
+	    " no other lets in' || CASE h.guarded WHEN 1 THEN ': it is locked"
+	    " out' WHEN 0 THEN ': it would be locked out' ELSE '' END AS message"
+	    " FROM account a JOIN host h ON h.id=a.host WHERE a.listed>0 AND"
+	    " a.usable=0 AND a.name IS NOT NULL ORDER BY h.name, h.id,"
+	    " a.name" },
 	[FLEET_KIND_GONE] = { "gone",
-	    "SELECT h.name AS host, a.name AS account, l.log AS file, l.fp,"
+	    "SELECT " HOST ", a.name AS account, l.log AS file, l.fp,"
 	    " l.type, l.verdict, l.last, l.source FROM login l JOIN host h ON"
 	    " h.id=l.host JOIN account a ON a.id=l.account WHERE l.verdict=4"
 	    " AND NOT l.in_file ORDER BY h.name, h.id, a.name, l.last DESC" },
-	[FLEET_KIND_SHARED] = { "shared",
-	    PLACES "WHERE k.accounts>1 ORDER BY k.verdict=4 DESC, k.accounts"
-		   " DESC, k.fp, h.name, h.id, a.name, p.file, p.line,"
-		   " p.rowid" },
-	[FLEET_KIND_UNIQUE] = { "unique",
-	    PLACES "WHERE k.accounts=1 ORDER BY k.verdict=4 DESC, h.name, h.id,"
-		   " a.name, p.file, p.line, p.rowid" },
 	[FLEET_KIND_DISPUTED] = { "disputed",
-	    "SELECT DISTINCT h.name AS host, k.fp, p.type, p.bits, k.accounts,"
+	    "SELECT DISTINCT " HOST ", k.fp, p.type, p.bits, k.accounts,"
 	    " k.hosts, 'audits disagree about the type or the size of this key'"
 	    " AS message FROM key k JOIN place p ON p.key=k.id JOIN host h ON"
 	    " h.id=p.host WHERE k.disputed ORDER BY k.fp, h.name, h.id, p.type,"
 	    " p.bits" },
 	[FLEET_KIND_OLD] = { "old",
-	    "SELECT h.name AS host, s.file, s.message FROM stale s JOIN host h"
+	    "SELECT " HOST ", s.file, s.message FROM stale s JOIN host h"
 	    " ON h.id=s.host ORDER BY h.name, h.id, s.rowid" },
 	[FLEET_KIND_DOCTOR] = { "doctor",
-	    "SELECT h.name AS host, d.name || ': ' || d.found AS message,"
+	    "SELECT " HOST ", d.name || ': ' || d.found AS message,"
 	    " d.status=2 AS severe FROM finding d JOIN host h ON h.id=d.host"
 	    " ORDER BY h.name, h.id, d.status DESC, d.rowid" },
 	[FLEET_KIND_UNANSWERED] = { "unanswered",
@@ -66,24 +74,37 @@ static const struct {
 	[FLEET_KIND_MISSING] = { "missing",
 	    HOSTS "WHERE h.missing ORDER BY h.name, h.id" },
 	[FLEET_KIND_CUT] = { "cut-off",
-	    "SELECT h.name AS host, h.file, 'the audit was cut off, or is none:"
+	    "SELECT " HOST ", h.file, 'the audit was cut off, or is none:"
 	    " its last line is missing' AS message FROM host h WHERE h.answered"
 	    " AND NOT h.complete ORDER BY h.name, h.id" },
 	[FLEET_KIND_TWICE] = { "twice",
-	    "SELECT h.name AS host, h.file, 'another audit is of a host of this"
+	    "SELECT " HOST ", h.file, 'another audit is of a host of this"
 	    " name, too' AS message FROM host h WHERE EXISTS (SELECT 1 FROM"
 	    " host g WHERE g.name=h.name AND g.id<>h.id) ORDER BY h.name,"
 	    " h.id" },
 	[FLEET_KIND_PROBLEM] = { "problem",
-	    "SELECT h.name AS host, x.account, x.file, x.line, x.reason AS"
+	    "SELECT " HOST ", x.account, x.file, x.line, x.reason AS"
 	    " message FROM problem x JOIN host h ON h.id=x.host ORDER BY"
 	    " h.name, h.id, x.rowid" },
+	[FLEET_KIND_SHARED] = { "shared",
+	    PLACES "WHERE k.accounts>1 ORDER BY k.verdict=4 DESC, k.accounts"
+		   " DESC, k.fp, h.name, h.id, a.name, p.file, p.line,"
+		   " p.rowid" },
+	[FLEET_KIND_UNIQUE] = { "unique",
+	    PLACES "WHERE k.accounts=1 ORDER BY k.verdict=4 DESC, h.name, h.id,"
+		   " a.name, p.file, p.line, p.rowid" },
 };
 
 const char *
 fleet_kind_name(enum fleet_kind kind)
 {
 	return kinds[kind].name;
+}
+
+const char *
+fleet_group_name(enum fleet_kind kind)
+{
+	return kind >= FLEET_KIND_SHARED ? "inventory" : "finding";
 }
 
 const char *
@@ -159,6 +180,7 @@ read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
 		.sources = text(&c, "sources"),
 		.comment = text(&c, "comment"),
 		.part = text(&c, "part"),
+		.guarded = number(&c, "guarded"),
 		.worst = verdict(&c, "worst"),
 		.disputed = number(&c, "disputed") == 1,
 		.last = number(&c, "last"),

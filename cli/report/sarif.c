@@ -21,6 +21,8 @@ static const struct rule {
 	enum fleet_kind kind;
 	const char *level, *text;
 } rules[] = {
+	{ FLEET_KIND_UNGUARDED, "error",
+	    "Compromised SSH keys get into an account now" },
 	{ FLEET_KIND_LISTED, "error", "A compromised SSH key is in use" },
 	{ FLEET_KIND_LOCKED, "error", "The last key of an account is listed" },
 	{ FLEET_KIND_GONE, "warning",
@@ -193,6 +195,10 @@ properties(const struct fleet_row *row)
 		{ "comment", row->comment },
 		{ "part", row->part },
 		{ "lastLoginFrom", row->from },
+		{ "guarded",
+		    row->guarded != FLEET_UNKNOWN ?
+			report_yes_or_no(row->guarded) :
+			NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)

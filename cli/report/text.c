@@ -14,7 +14,7 @@
 struct section {
 	const char *title;
 	bool begun;
-	char host[256], fp[80]; /* of the row before */
+	char host[280], fp[80]; /* of the row before */
 	uint64_t keys, places;
 	uint64_t left_out; /* rows */
 };
@@ -41,6 +41,15 @@ begin(struct section *s)
 	s->begun = true;
 }
 
+/* Whether the host of a listed key is guarded. */
+static const char *
+state_of(const struct fleet_row *row)
+{
+	if (row->kind > FLEET_KIND_GONE || row->guarded == FLEET_UNKNOWN)
+		return "";
+	return row->guarded != 0 ? " (guarded)" : " (not guarded)";
+}
+
 /*
  * Begins a place in the host's part, with the host's name before it unless the
  * row before was of it.
@@ -48,10 +57,13 @@ begin(struct section *s)
 static void
 begin_place(struct section *s, const struct fleet_row *row)
 {
+	char host[sizeof(s->host)];
+
 	begin(s);
-	if (strcmp(s->host, row->host) != 0 || s->places == 0) {
-		snprintf(s->host, sizeof(s->host), "%s", row->host);
-		cli_printf(stdout, "  %s\n", row->host);
+	snprintf(host, sizeof(host), "%s%s", row->host, state_of(row));
+	if (strcmp(s->host, host) != 0 || s->places == 0) {
+		memcpy(s->host, host, sizeof(host));
+		cli_printf(stdout, "  %s\n", host);
 	}
 	s->places++;
 	fputs("    ", stdout);
@@ -240,7 +252,9 @@ print_message(const struct fleet_row *row, void *section)
 		print_place(row);
 		fputs(": ", stdout);
 	}
-	cli_printf(stdout, "%s\n", row->message != NULL ? row->message : "");
+	cli_printf(stdout, "%s", row->message != NULL ? row->message : "");
+	print_login(row);
+	putchar('\n');
 	return true;
 }
 
@@ -281,8 +295,22 @@ print_count(int64_t n, const char *what)
 }
 
 static void
+print_accounts(const char *before, int64_t accounts, int64_t hosts)
+{
+	printf("%s%" PRId64 " %s on %" PRId64 " %s", before, accounts,
+	    cli_plural((uint64_t)accounts, "account", "accounts"), hosts,
+	    cli_plural((uint64_t)hosts, "host", "hosts"));
+}
+
+static void
 print_totals(const struct fleet_totals *t)
 {
+	print_accounts("listed keys that get in now: ", t->entered,
+	    t->entered_hosts);
+	if (t->unsure > 0)
+		print_accounts("; not known whether they do: ", t->unsure,
+		    t->unsure_hosts);
+	putchar('\n');
 	printf("%" PRId64 " %s", t->answered,
 	    cli_plural((uint64_t)t->answered, "host audited", "hosts audited"));
 	print_count(t->listed_hosts, "with listed keys");
@@ -290,7 +318,8 @@ print_totals(const struct fleet_totals *t)
 	print_count(t->missing, "without an audit");
 	print_count(t->cut, "cut off");
 	print_count(t->old, "with old lists or audits");
-	print_count(t->unwell, "whose doctor is unwell");
+	print_count(t->broken, "where the doctor found a problem");
+	print_count(t->unwell - t->broken, "where the doctor warns");
 	printf("\n%" PRId64 " %s", t->keys,
 	    cli_plural((uint64_t)t->keys, "key", "keys"));
 	printf(", %" PRId64 " listed, in %" PRId64 " %s", t->listed_keys,
@@ -309,6 +338,8 @@ report_text(struct fleet *f, const struct fleet_totals *t)
 		const char *title;
 		bool (*row)(const struct fleet_row *row, void *section);
 	} sections[] = {
+		{ FLEET_KIND_UNGUARDED,
+		    "Accounts that listed keys get into now", print_message },
 		{ FLEET_KIND_LOCKED, "Accounts whose last key is listed",
 		    print_message },
 		{ FLEET_KIND_LISTED, "Listed keys", print_listed },

@@ -10,10 +10,8 @@ from typing import NamedTuple
 DAY = 86400
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 WORST = ["clean", "allowed", "unsupported", "error", "listed"]
-KINDS = ["listed", "locked", "gone", "shared", "unique", "disputed", "old", "doctor", "unanswered", "missing",
-         "cut-off", "twice", "problem"]
 COLUMNS = ["finding", "host", "account", "file", "line", "fingerprint", "type", "bits", "verdict", "sources", "part",
-           "comment", "accounts", "hosts", "last_login", "login_from", "message"]
+           "comment", "accounts", "hosts", "last_login", "login_from", "message", "guarded", "group"]
 PROBLEMS_KEPT = 100
 NASTY = ["", "work laptop", "=1+1", " +cmd|'/C calc'!A0", "x;=SUM(A1)", 'x; "@y', "-2", "\u202eevil\u202c", "a\tb\nc\r",
          "\x1b[2J\x07", "</script><!--", "&amp;&lt;", "\u2028\u2029", "\x00nul", "\ufeffbom", "＝1", "\U0001f511 key",
@@ -69,7 +67,10 @@ def random_header(rnd, name, now):
             "time_seconds": now - rnd.choice([0, 1, 40]) * DAY - 900, "whole": True, "all": True,
             "versions": {"keyveto": "0.1.0", "sshd": "OpenSSH_9.2p1", "os": rnd.choice([None, "Debian"])},
             "lists": lists, "sshd": {"path": "/usr/sbin/sshd", "answered": True,
-                                     "guarded": rnd.choice([None, True, False]), "ways": []},
+                                     "guarded": rnd.choice([None, True, False]),
+                                     "ways": [{"way": way, "open": rnd.random() < 0.7, "guard": False, "pam": False,
+                                               "guarded": False}
+                                              for way in ("authorized_keys", "TrustedUserCAKeys")]},
             "doctor": rnd.choice([None, {"status": ["ok", "warning", "broken"][worst], "checks": checks}])}
 
 
@@ -187,6 +188,15 @@ class Host:
         self.places, self.logins, self.problems, self.bad = [], [], [], []
         self.listed, self.usable, self.count = defaultdict(int), defaultdict(int), defaultdict(int)
 
+    @property
+    def guarded(self):
+        return self.header.get("sshd", {}).get("guarded")
+
+    @property
+    def user_ca(self):
+        return any(way["way"] == "TrustedUserCAKeys" and way["open"]
+                   for way in self.header.get("sshd", {}).get("ways", []))
+
 
 def read_host(path):
     host = Host(path)
@@ -232,7 +242,7 @@ class Join:
                 self.verdict[fp] = max(self.verdict[fp], WORST.index(one["verdict"]))
                 self.owners[fp].add((number, one.get("account")))
                 self.on[fp].add(number)
-                self.claims[fp].add((host.name, one["type"], one["bits"]))
+                self.claims[fp].add((host, one["type"], one["bits"]))
         self.add_missing(hosts_file)
         self.find_old()
 
@@ -282,20 +292,50 @@ class Join:
     def place_row(self, kind, host, one):
         fp = fp_of(one)
         last, source = self.last_login(host, one)
-        return {"finding": kind, "host": host.name, "account": one.get("account"), "file": one["file"],
-                "line": one["line"] or None, "fingerprint": fp, "type": one["type"], "bits": one["bits"],
-                "verdict": one["verdict"], "sources": ", ".join(one["sources"]), "part": one["part"],
-                "comment": clean(one["comment"], 512), "accounts": len(self.owners[fp]), "hosts": len(self.on[fp]),
-                "last_login": iso(last), "login_from": source}
+        return self.row(kind, host, account=one.get("account"), file=one["file"], line=one["line"] or None,
+                        fingerprint=fp, type=one["type"], bits=one["bits"], verdict=one["verdict"],
+                        sources=", ".join(one["sources"]), part=one["part"], comment=clean(one["comment"], 512),
+                        accounts=len(self.owners[fp]), hosts=len(self.on[fp]), last_login=iso(last),
+                        login_from=source)
+
+    def type_of(self, fp):
+        """Its type as the page and the row of an account have it."""
+        return " or ".join(sorted({kind for _, kind, _ in self.claims[fp]})[:3])
+
+    def bits_of(self, fp):
+        return None if self.is_disputed(fp) else next(iter(self.claims[fp]))[2]
+
+    @staticmethod
+    def entries(host, guarded):
+        """The accounts that listed keys get into if "guarded" is this, and these keys."""
+        found = defaultdict(list)
+        for one in host.places if host.guarded is guarded else ():
+            if one["verdict"] == "listed" and ("account" in one or (one["part"] == "ca" and host.user_ca)):
+                found[one.get("account")].append(one)
+        return found
+
+    def entry_row(self, host, account, places):
+        fps, files = {fp_of(one) for one in places}, {one["file"] for one in places}
+        logins = [(one["last_seconds"], one["from"]) for one in host.logins
+                  if one["account"] == account and one["in_file"] and one["last_seconds"] is not None]
+        last, source = max(logins, key=lambda pair: pair[0]) if logins else (None, None)
+        only = fps.pop() if len(fps) == 1 else None
+        n = "1 listed key gets in" if only else f"{len(fps)} listed keys get in"
+        return self.row("unguarded", host, account=account, file=files.pop() if len(files) == 1 else None,
+                        fingerprint=only, type=only and self.type_of(only), bits=only and self.bits_of(only),
+                        verdict="listed", last_login=iso(last), login_from=source,
+                        message=f"{n}{'' if account else ' as any account, by certificates'}: this host is not "
+                                "guarded, or only logs")
 
     def rows(self):
         """The rows of --csv, without their order."""
         for host in self.hosts:
             yield from self.rows_of(host)
         for fp, claims in self.claims.items():
-            for name, kind, bits in claims if self.is_disputed(fp) else ():
-                yield {"finding": "disputed", "host": name, "fingerprint": fp, "type": kind, "bits": bits,
-                       "accounts": len(self.owners[fp]), "hosts": len(self.on[fp]), "message": DISPUTED}
+            once = {(host.name, host.guarded, kind, bits): host for host, kind, bits in claims}
+            for (_, _, kind, bits), host in once.items() if self.is_disputed(fp) else ():
+                yield self.row("disputed", host, fingerprint=fp, type=kind, bits=bits, accounts=len(self.owners[fp]),
+                               hosts=len(self.on[fp]), message=DISPUTED)
 
     def is_disputed(self, fp):
         return len({claim[1:] for claim in self.claims[fp]}) > 1
@@ -309,8 +349,11 @@ class Join:
         for account in host.listed:
             if account is not None and host.listed[account] and not host.usable[account]:
                 n, of = host.listed[account], host.count[account]
+                then = {True: ": it is locked out", False: ": it would be locked out", None: ""}[host.guarded]
                 yield self.row("locked", host, account=account, message=f"{n} of {of} "
-                               f"{'key is' if of == 1 else 'keys are'} listed, and no other lets in")
+                               f"{'key is' if of == 1 else 'keys are'} listed, and no other lets in{then}")
+        for account, places in self.entries(host, False).items():
+            yield self.entry_row(host, account, places)
         for one in host.logins:
             if not one["in_file"] and one["last_seconds"] is not None:
                 yield self.row("gone", host, account=one["account"], file=one["log"], fingerprint=fp_of(one),
@@ -334,7 +377,8 @@ class Join:
 
     @staticmethod
     def row(kind, host, **fields):
-        return {"finding": kind, "host": host.name, **fields}
+        return {"finding": kind, "host": host.name, "guarded": {True: "yes", False: "no", None: None}[host.guarded],
+                "group": "inventory" if kind in ("shared", "unique") else "finding", **fields}
 
     @property
     def status(self):
@@ -360,7 +404,7 @@ class Join:
         return {"name": host.name, "file": host.file, "answered": host.answered, "reason": host.reason or None,
                 "complete": host.complete, "whole": header.get("whole", False), "time": header.get("time_seconds"),
                 "keyveto": versions.get("keyveto"), "sshd": versions.get("sshd"), "os": versions.get("os"),
-                "guarded": header.get("sshd", {}).get("guarded"),
+                "guarded": host.guarded, "user_ca": host.user_ca,
                 "lists": [{"kind": one["kind"], "file": one["file"], "revision": one["revision"],
                            "time": one["time_seconds"], "sha256": one["sha256"]} for one in header.get("lists", [])],
                 "old": bool(host.stale), "stale": [list(one) for one in host.stale],
@@ -391,9 +435,7 @@ class Join:
                 reasons.add(one["reason"])
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
                                one["part"], *self.last_login(host, one)])
-        types = sorted({kind for _, kind, _ in self.claims[fp]})
-        bits = None if self.is_disputed(fp) else next(iter(self.claims[fp]))[2]
-        return {"fp": fp, "type": " or ".join(types[:3]), "bits": bits, "verdict": WORST[self.verdict[fp]],
+        return {"fp": fp, "type": self.type_of(fp), "bits": self.bits_of(fp), "verdict": WORST[self.verdict[fp]],
                 "sources": sorted(sources), "lists": sorted(lists), "reason": (reasons - {""} or {None}).pop(),
                 "places": places}
 

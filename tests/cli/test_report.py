@@ -101,12 +101,13 @@ def compare_sarif(log, rows):
         where = one["locations"][0]["physicalLocation"]
         parts = urlsplit(where["artifactLocation"]["uri"])
         places[one["ruleId"], unquote(parts.netloc), unquote(parts.path), where.get("region", {}).get("startLine"),
-               one["properties"].get("account"), one["properties"].get("comment")] += 1
+               one["properties"].get("account"), one["properties"].get("comment"),
+               one["properties"].get("guarded")] += 1
     expected = Counter()
     for row in rows:
         file = row.get("file") or ""
         expected[row["finding"], row["host"], file if file.startswith("/") else "/", row.get("line"),
-                 row.get("account"), row.get("comment")] += 1
+                 row.get("account"), row.get("comment"), row["guarded"]] += 1
     same(places, expected)
 
 
@@ -115,11 +116,19 @@ def same(actual, expected):
     equal((list(actual - expected), list(expected - actual)), ([], []))
 
 
+def on_hosts(entries):
+    accounts, hosts = sum(map(len, entries)), sum(map(bool, entries))
+    return f"{accounts} account{'s' * (accounts != 1)} on {hosts} host{'s' * (hosts != 1)}"
+
+
 def compare_text(text, join):
     """Its first lines have the totals. Each listed key is in it, with host, account, file and line."""
     places = [row for row in join.rows() if row["finding"] == "listed"]
     verdicts = list(join.verdict.values())
     contains(text, f"{len(verdicts)} key", f", {verdicts.count(4)} listed, in {len(places)} place")
+    entered, unsure = ([join.entries(host, guarded) for host in join.hosts] for guarded in (False, None))
+    equal(text.splitlines()[0], f"listed keys that get in now: {on_hosts(entered)}" +
+          (f"; not known whether they do: {on_hosts(unsure)}" if any(unsure) else ""))
     if places:
         block = re.search(r"^Listed keys\n((?:  .*\n)+)", text, re.MULTILINE)[1]
         equal(len([line for line in block.splitlines() if line.startswith("    ")]), len(places))
@@ -138,11 +147,46 @@ def test_one_audit_of_one_host(scratch):
                          "verdict": "listed", "last_seconds": 1795000000, "from": "192.0.2.7", "logins": 3,
                          "log": "journal", "in_file": True}, {**END, "listed": 1, "status": 1})
     done = keyveto("report", audit, status=1)
-    contains(done.stdout, "1 host audited, 1 with listed keys\n1 key, 1 listed, in 1 place, 1 seen nowhere else\n",
+    contains(done.stdout, "listed keys that get in now: 0 accounts on 0 hosts; not known whether they do: 1 account on "
+             "1 host\n1 host audited, 1 with listed keys\n1 key, 1 listed, in 1 place, 1 seen nowhere else\n",
              "\nAccounts whose last key is listed\n  web1\n    alice: 2 of 2 keys are listed, and no other lets in\n",
              f"\nListed keys\n  web1\n    alice /home/alice/.ssh/authorized_keys:3: ssh-rsa 2048 {key['fingerprint']} "
              "[debianssl] work laptop; last came in 2026-11-18T11:06:40Z from 192.0.2.7\n")
     equal(done.stderr, "keyveto: 1 host: 1 listed key in 1 place of 1 host, 0 without a whole audit\n")
+
+
+@pytest.mark.parametrize("guarded, first, heading, fate", [
+    (False, "1 account on 1 host", "web1 (not guarded)", ": it would be locked out"),
+    (True, "0 accounts on 0 hosts", "web1 (guarded)", ": it is locked out"),
+    (None, "0 accounts on 0 hosts; not known whether they do: 1 account on 1 host", "web1", "")],
+    ids=["open", "guarded", "unknown"])
+def test_who_gets_in_now_comes_first(scratch, guarded, first, heading, fate):
+    sshd = {**HEADER["sshd"], "guarded": guarded}
+    keys = [listed(), listed(line=2, rnd=random.Random(2)), listed(account=None, part="key", rnd=random.Random(3))]
+    audit = write_audit(scratch / "a.json", header(sshd=sshd), *keys,
+                        {"summary": True, "account": "alice", "keys": 2, "listed": 2, "usable": 0},
+                        {**END, "listed": 3, "status": 1})
+    out = keyveto("report", audit, status=1).stdout
+    equal(out.splitlines()[0], f"listed keys that get in now: {first}")
+    contains(out, f"\nListed keys\n  {heading}\n", f"    alice: 2 of 2 keys are listed, and no other lets in{fate}\n")
+    equal("\nAccounts that listed keys get into now\n  web1 (not guarded)\n    alice: /home/alice/.ssh/authorized_keys: "
+          "2 listed keys get in: this host is not guarded, or only logs\n" in out, guarded is False)
+    rows = rows_of(audit, status=1)
+    equal([(row["account"], row["file"]) for row in rows if row["finding"] == "unguarded"],
+          [("alice", "/home/alice/.ssh/authorized_keys")] * (guarded is False))
+    equal({row["guarded"] for row in rows}, {{False: "no", True: "yes", None: ""}[guarded]})
+    groups = [row["group"] for row in rows]
+    equal(groups, sorted(groups))
+
+
+@pytest.mark.parametrize("is_open, part, n", [(True, "ca", 1), (True, "key", 0), (False, "ca", 0)])
+def test_a_listed_ca_of_trusted_user_ca_keys_gets_in(scratch, is_open, part, n):
+    """But no host key, and no CA of a host's certificate."""
+    sshd = {**HEADER["sshd"], "guarded": False, "ways": [{"way": "TrustedUserCAKeys", "open": is_open}]}
+    audit = write_audit(scratch / "a.json", header(sshd=sshd), listed(account=None, part=part), {**END, "listed": 1})
+    rows = [row for row in rows_of(audit, status=1) if row["finding"] == "unguarded"]
+    equal([row["message"] for row in rows], ["1 listed key gets in as any account, by certificates: this host is not "
+                                             "guarded, or only logs"] * n)
 
 
 def test_nothing_listed_and_nothing_missing_is_status_0(scratch):
@@ -205,8 +249,8 @@ def test_a_line_that_cannot_be_used_is_named_and_the_rest_is_read(scratch, line,
     done = keyveto("report", "--csv", path, status=2)
     contains(done.stderr, f"{scratch}/odd\\x1b.json:2: ", why)
     rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
-    equal([(row["finding"], row["line"]) for row in rows], [("unique", "1"), ("problem", "2")])
-    contains(rows[1]["message"], why)
+    equal([(row["finding"], row["line"]) for row in rows], [("problem", "2"), ("unique", "1")])
+    contains(rows[0]["message"], why)
     lacks(done.stdout + done.stderr, "\x01", "\x1b")
     data = scratch / "p.html"
     run("report", "--html", data, path, status=2)

@@ -57,7 +57,7 @@ def host(name, **known):
     made = {
         "name": name, "file": f"audits/{name}.json", "answered": True, "reason": None, "complete": True, "whole": True,
         "time": MADE - 3600, "keyveto": "0.1.0", "sshd": "OpenSSH_9.2p1 Debian-2+deb12u3",
-        "os": "Debian GNU/Linux 12 (bookworm)", "guarded": True,
+        "os": "Debian GNU/Linux 12 (bookworm)", "guarded": True, "user_ca": False,
         "lists": [{"kind": "list", "file": "/var/lib/keyveto/badkeys.list", "revision": 41, "time": MADE - 2 * DAY,
                    "sha256": hashlib.sha256(b"list 41").hexdigest()}],
         "old": False, "stale": [], "doctor": "ok", "findings": [], "accounts": 12, "keys": 30, "listed": 0,
@@ -122,6 +122,8 @@ def _large_host(draw, number):
                                      [["/var/lib/x", "is 200 days old"], [None, "the audit is 40 days old"]]])
     if state == "unguarded":
         made["guarded"] = False
+    if state in ("locked", "listed"):
+        made["guarded"] = draw.choice([True, False, None])
     if state == "part":
         made["whole"] = False
     if state == "unchecked":
@@ -175,7 +177,7 @@ def _count(hosts, keys, lock):
 def few():
     """Eleven hosts, each in another state: what a first rollout shows."""
     locked = host("web01.example.net", listed=2, locked=["deploy"], accounts=4, keys=9)
-    twice = host("web02.example.net", listed=1, accounts=4, keys=7)
+    twice = host("web02.example.net", guarded=False, listed=1, accounts=4, keys=7)
     cut = host("db01.example.net", complete=False)
     filter_7 = {"kind": "filter", "file": "/var/lib/keyveto/badkeys.pkbf", "revision": 7, "time": MADE - 210 * DAY,
                 "sha256": hashlib.sha256(b"filter 7").hexdigest()}
@@ -220,12 +222,25 @@ def hostile():
     return fleet(hosts, keys, [[index, text, text, text, -1e300, text] for index, text in enumerate(HOSTILE)])
 
 
+def entered(data, guarded):
+    """The accounts that listed keys get into if "guarded" is this: {(host, account)}."""
+    return {(index, account) for entry in data["keys"] if entry["verdict"] == "listed"
+            for index, account, _, _, _, part, *_ in entry["places"]
+            if data["hosts"][index]["answered"] and data["hosts"][index]["guarded"] is guarded
+            and (account is not None or (part == "ca" and data["hosts"][index]["user_ca"]))}
+
+
 def numbers(data):
     """What the slots of page.h say of this data, counted here once more."""
     listed = [entry for entry in data["keys"] if entry["verdict"] == "listed"]
     hosts = data["hosts"]
+    now, unsure = entered(data, False), entered(data, None)
     return {
         "hosts": len(hosts),
+        "entered": len(now),
+        "entered_hosts": len({index for index, _ in now}),
+        "unsure": len(unsure),
+        "unsure_hosts": len({index for index, _ in unsure}),
         "locked": sum(len(one["locked"]) for one in hosts),
         "listed_keys": len(listed),
         "listed_places": sum(len(entry["places"]) for entry in listed),
@@ -234,6 +249,7 @@ def numbers(data):
         "cut": sum(one["answered"] and not one["complete"] for one in hosts),
         "old": sum(one["old"] for one in hosts),
         "unwell": sum(one["doctor"] == "problem" for one in hosts),
+        "warned": sum(one["doctor"] == "warning" for one in hosts),
     }
 
 

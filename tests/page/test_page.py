@@ -135,7 +135,7 @@ def test_states_differ_without_colour(show):
     assert len({letter for _, letter in looks}) == len(looks) > 8
 
 
-def test_accounts_that_would_be_locked_out_come_first(show):
+def test_accounts_whose_last_key_is_listed_come_first(show):
     data = fleets.large(600, 3000, 3)
     chromium = show(data)
     locked = {(account, host["name"]) for host in data["hosts"] for account in host["locked"]}
@@ -143,7 +143,7 @@ def test_accounts_that_would_be_locked_out_come_first(show):
     rows = []
     while True:
         rows += chromium.run("return [...document.querySelectorAll('#locked-list tbody tr')].map((row) => "
-                             "[row.cells[0].textContent, row.cells[1].textContent, row.cells[3].textContent])")
+                             "[row.cells[0].textContent, row.cells[1].textContent, row.cells[4].textContent])")
         if not chromium.run("const next = document.querySelector('#locked-list [data-go=Next]');"
                             "const dead = next.getAttribute('aria-disabled'); next.click(); return !dead"):
             break
@@ -151,9 +151,35 @@ def test_accounts_that_would_be_locked_out_come_first(show):
     assert len(rows) == len(locked)
     logins = [login[:16] for *_, login in rows if login != "–"]
     assert logins == sorted(logins, reverse=True)
-    boxes = chromium.run("return ['numbers', 'locked', 'search'].map((id) => "
+    boxes = chromium.run("return ['numbers', 'entered', 'locked', 'search'].map((id) => "
                          "document.getElementById(id).getBoundingClientRect().top)")
     assert boxes == sorted(boxes)
+
+
+def test_accounts_that_listed_keys_get_into_come_before_all_others(show):
+    data = fleets.large(300, 2000, 5)
+    chromium = show(data)
+    expected = {(account or "any, by certificates", data["hosts"][index]["name"])
+                for index, account in fleets.entered(data, False)}
+    rows = []
+    while True:
+        rows += chromium.run("return [...document.querySelectorAll('#entered-list tbody tr')].map((row) => "
+                             "[row.cells[0].textContent, row.cells[1].textContent])")
+        if not chromium.run("const next = document.querySelector('#entered-list [data-go=Next]');"
+                            "const dead = next.getAttribute('aria-disabled'); next.click(); return !dead"):
+            break
+    assert {tuple(row) for row in rows} == expected and len(rows) == len(expected) > 20
+    assert chromium.run("return document.querySelector('#numbers strong').id") == "number-entered"
+    chromium.run("document.querySelector('#numbers button').click()")
+    assert chromium.run("return document.activeElement.id") == "entered-title"
+
+
+@pytest.mark.parametrize("guarded, text", [(True, "is locked out"), (False, "would be locked out"),
+                                           (None, "not known whether guarded")])
+def test_who_would_be_locked_out_where_keyveto_is_not_enforced(show, guarded, text):
+    host = fleets.host("web", guarded=guarded, listed=1, locked=["alice"])
+    chromium = show(fleets.fleet([host], [fleets.key("one", [fleets.place(0, "alice")])]))
+    assert chromium.run("return document.querySelector('#locked-list tbody tr').cells[2].textContent") == text
 
 
 def test_locked_section_is_not_there_if_nobody_is(show):
@@ -485,7 +511,7 @@ def test_keyboard_alone_leads_to_the_line_of_a_key(show):
     tab_to(chromium, "grid")
     chromium.press("Right")
     here = "return document.getElementById(document.getElementById('grid').getAttribute('aria-activedescendant'))"
-    assert chromium.run(f"{here}.getAttribute('aria-label')") == "web02.example.net: listed keys"
+    assert chromium.run(f"{here}.getAttribute('aria-label')") == "web02.example.net: listed keys, not guarded"
     chromium.press("Enter")
     assert chromium.run("return document.activeElement.id") == "host-title"
     seen = chromium.run("""const one = [...document.querySelectorAll('#host tbody th')].find((cell) =>

@@ -21,6 +21,9 @@
  * if it runs no JavaScript:
  *
  *   hosts           hosts, also those that did not answer
+ *   entered, entered_hosts   accounts that listed keys get into now, and
+ *                   their hosts
+ *   unsure, unsure_hosts     the same, if their hosts are not guarded
  *   locked          accounts whose last key is listed
  *   listed_keys     keys that are listed
  *   listed_places   lines (or parts of files) with such a key
@@ -29,6 +32,7 @@
  *   cut             hosts that answered, but whose audit was cut off
  *   old             hosts whose "old" is true: a list or the audit itself is
  *   unwell          hosts whose doctor says "problem"
+ *   warned          hosts whose doctor says "warning"
  *
  * A slot may come more than once.
  *
@@ -37,7 +41,8 @@
  * seconds since 1970, or null, but for "made" (RFC 3339).
  *
  *   a host    {"name", "file", "answered", "reason", "complete", "whole", "time",
- *             "keyveto", "sshd", "os", "guarded": true, false or null, "lists":
+ *             "keyveto", "sshd", "os", "guarded": true, false or null,
+ *             "user_ca": bool, "lists":
  *             [{"kind", "file", "revision", "time", "sha256"}], "old": bool, "stale":
  *             [[file of an old list, or null for the audit itself, how old]],
  *             which may be left out, "doctor": "ok", "warning", "problem" or

@@ -565,6 +565,33 @@
             : el('p', { class: 'good' }, 'No listed key was found.');
     }
 
+    // Whether sshd takes the listed key of a place: from an account's file, or as a CA of TrustedUserCAKeys.
+    const letsIn = (place) => place.key.verdict === 'listed' && place.host.answered &&
+        (place.account !== null || (place.part === 'ca' && place.host.user_ca === true));
+
+    // The accounts with listed keys on hosts whose "guarded" is this, each with the places of these keys.
+    function enteredAccounts(guarded) {
+        const all = new Map();
+        for (const host of hosts.filter((one) => (typeof one.guarded === 'boolean' ? one.guarded : null) === guarded)) {
+            for (const place of host.places.filter(letsIn)) {
+                const name = `${host.index} ${place.account === null ? '' : `:${place.account}`}`;
+                if (!all.has(name))
+                    all.set(name, { host, account: place.account, places: [] });
+                all.get(name).places.push(place);
+            }
+        }
+        return [...all.values()].map((one) => ({ ...one, last: spreadOf(one.places).last }))
+            .sort((a, b) => (b.last || 0) - (a.last || 0));
+    }
+
+    function showEntered() {
+        const hit = found.narrowed ? new Set(found.hosts) : null;
+        const accounts = enteredAccounts(false).filter(({ host }) => !hit || hit.has(host));
+        byId('entered').hidden = !accounts.length;
+        paged(byId('entered-list'), 'entered', accounts, (part) =>
+            accountTable('Accounts that listed keys get into now', part), 5);
+    }
+
     // The accounts that get in by no key any more, those that came in last first.
     function lockedAccounts() {
         const hit = found.narrowed ? new Set(found.hosts) : null;
@@ -583,22 +610,28 @@
         return all.sort((a, b) => (b.last || 0) - (a.last || 0));
     }
 
-    function drawLocked(accounts) {
-        const keysOf = (places) => places.length ? places.slice(0, printing ? PRINTED_ROWS : 2).flatMap((place) => [
+    const LOCKED_TEXT = new Map([[true, 'is locked out'], [false, 'would be locked out']]);
+
+    function accountTable(caption, accounts, more) {
+        const keysOf = (places) => places.length ? places.slice(0, 2).flatMap((place) => [
             button(data(place.key.fp, 'code'), () => searchFor('key', place.key.fp),
                 { class: 'link', title: 'Show only this key' }), el('br'), ...fileAndLine(place), el('br')])
-            .concat(places.length > 2 && !printing ? `and ${count(places.length - 2)} more` : '')
+            .concat(places.length > 2 ? `and ${count(places.length - 2)} more` : '')
             : 'not in this report';
-        return table('Accounts that would be locked out',
-            [{ ...ACCOUNT_HEAD, class: 'comment-cell' }, HOST_HEAD, 'Listed keys', ...(anyLogins ? [LOGIN_HEAD] : [])],
-            accounts.map(({ host, account, places, last }) => [data(account), hostButton(host), keysOf(places),
+        return table(caption,
+            [{ ...ACCOUNT_HEAD, class: 'comment-cell' }, HOST_HEAD, ...(more ? [more.head] : []), 'Listed keys',
+                ...(anyLogins ? [LOGIN_HEAD] : [])],
+            accounts.map(({ host, account, places, last }) => [
+                account === null ? 'any, by certificates' : data(account), hostButton(host),
+                ...(more ? [more.cell(host)] : []), keysOf(places),
                 ...(anyLogins ? [Number.isNaN(last) ? '–' : [time(last), ` (${ago(last)})`]] : [])]));
     }
 
     function showLocked() {
         const accounts = lockedAccounts();
         byId('locked').hidden = !accounts.length;
-        paged(byId('locked-list'), 'locked', accounts, drawLocked, 5);
+        paged(byId('locked-list'), 'locked', accounts, (part) => accountTable('Accounts whose last key is listed', part,
+            { head: 'State', cell: (host) => LOCKED_TEXT.get(host.guarded) || 'not known whether guarded' }), 5);
     }
 
     const GONE_TEXT = {
@@ -956,6 +989,7 @@
 
     function showAll() {
         showFound();
+        showEntered();
         showLocked();
         showGone();
         showHosts();
@@ -1000,14 +1034,19 @@
 
     function showNumbers() {
         const listed = keys.filter((key) => key.verdict === 'listed');
+        const entered = enteredAccounts(false);
+        const unsure = enteredAccounts(null);
+        const onHosts = (accounts) => new Set(accounts.map(({ host }) => host)).size;
         const numbers = {
+            entered: entered.length, 'entered-hosts': onHosts(entered),
+            unsure: unsure.length, 'unsure-hosts': onHosts(unsure),
             hosts: hosts.length,
             locked: hosts.reduce((sum, host) => sum + host.locked.length, 0),
             'listed-keys': listed.length,
             'listed-places': listed.reduce((sum, key) => sum + key.places.length, 0),
             'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'),
             old: hosts.filter((host) => host.old === true).length,
-            unwell: inState('problem'),
+            unwell: inState('problem'), warned: hosts.filter((host) => host.doctor === 'warning').length,
         };
         for (const [id, value] of Object.entries(numbers))
             byId(`number-${id}`).textContent = count(value);
@@ -1017,7 +1056,7 @@
             go.append(...item.childNodes);
             item.append(go);
             item.classList.toggle('zero', value === 0);
-            item.classList.toggle('alarm', value > 0 && item.dataset.go === 'locked');
+            item.classList.toggle('alarm', value > 0 && ['entered', 'locked'].includes(item.dataset.go));
         }
     }
 
@@ -1027,7 +1066,8 @@
         view.states = new Set(what === 'old' ? ['old', 'aged'] : STATE.has(what) ? [what] : []);
         showControls();
         searchAgain(true);
-        const title = byId(what === 'keys' ? 'keys-title' : 'picture-title');
+        const section = byId({ keys: 'keys', entered: 'entered' }[what] || 'picture');
+        const title = byId(section.hidden ? 'picture-title' : `${section.id}-title`);
         title.tabIndex = -1;
         title.focus();
         title.scrollIntoView();
