@@ -112,6 +112,7 @@ report_csv(struct fleet *f)
 	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message,guarded,group\r\n",
 	    stdout);
 	for (enum fleet_kind kind = 0; ok && kind < FLEET_KINDS; kind++)
-		ok = fleet_each(f, kind, print_row, NULL);
+		if ((kind >= FLEET_KIND_NOW_GUARDED) == f->since)
+			ok = fleet_each(f, kind, print_row, NULL);
 	return cli_stdout_ok() && ok;
 }

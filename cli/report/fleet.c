@@ -19,7 +19,7 @@ static const char schema[] =
     "PRAGMA cache_size=-" CACHE_KIB ";"
     "CREATE TABLE host(id INTEGER PRIMARY KEY, name TEXT, alias TEXT,"
     " file TEXT, header INT, answered INT, complete INT, whole INT,"
-    " missing INT, reason TEXT, time INT, keyveto TEXT, sshd TEXT, os TEXT,"
+    " every INT, logins INT, missing INT, reason TEXT, time INT, keyveto TEXT, sshd TEXT, os TEXT,"
     " guarded INT, user_ca INT, doctor INT, accounts INT, keys INT,"
     " listed INT, unchecked INT, problems INT, bad_lines INT,"
     " old INT DEFAULT 0);"
@@ -42,7 +42,11 @@ static const char schema[] =
     "verdict INT, in_file INT);CREATE TABLE problem(host INT, account TEXT, "
     "file TEXT, line INT, reason TEXT);CREATE TABLE stale(host INT, file TEXT, "
     "message TEXT);CREATE TABLE expected(name TEXT COLLATE NOCASE PRIMARY KEY) "
-    "WITHOUT ROWID;BEGIN;";
+    "WITHOUT ROWID;CREATE TABLE old_host AS SELECT * FROM host;"
+    "CREATE TABLE change(kind TEXT, id INT, host TEXT, guarded INT,"
+    " account TEXT, file TEXT, line INT, fp TEXT, type TEXT, bits INT,"
+    " verdict INT, sources TEXT, comment TEXT, part TEXT, last INT,"
+    " source TEXT, message TEXT);BEGIN;";
 
 enum {
 	ADD_HOST,
@@ -67,7 +71,7 @@ enum {
 
 static const char *const sql[STATEMENTS] = {
 	[ADD_HOST] =
-	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
 	    "?,?,?,?,?,?,0)",
 	[ADD_LIST] = "INSERT INTO list VALUES(?,?,?,?,?,?,?,?)",
 	[ADD_FINDING] = "INSERT INTO finding VALUES(?,?,?,?,?)",
@@ -106,8 +110,8 @@ failed(struct fleet *f)
 	    f->db != NULL ? sqlite3_errmsg(f->db) : "out of memory");
 }
 
-static bool
-execute(struct fleet *f, const char *text)
+bool
+fleet_execute(struct fleet *f, const char *text)
 {
 	return sqlite3_exec(f->db, text, NULL, NULL, NULL) == SQLITE_OK ||
 	    failed(f);
@@ -125,7 +129,7 @@ fleet_open(struct fleet *f)
 		    SQLITE_OPEN_NOMUTEX,
 		NULL) != SQLITE_OK)
 		return failed(f);
-	if (!execute(f, schema))
+	if (!fleet_execute(f, schema))
 		return false;
 	for (size_t i = 0; i < STATEMENTS; i++)
 		if (sqlite3_prepare_v3(f->db, sql[i], -1,
@@ -237,9 +241,10 @@ fleet_new_host(struct fleet *f)
 bool
 fleet_add_host(struct fleet *f, const struct fleet_host *h)
 {
-	return run(f, ADD_HOST, NULL, "ntttnnnnntntttnnnnnnnnn", h->id, h->name,
-	    h->alias, h->file, (int64_t)h->header, (int64_t)h->answered,
-	    (int64_t)h->complete, (int64_t)h->whole, (int64_t)h->missing,
+	return run(f, ADD_HOST, NULL, "ntttnnnnnnntntttnnnnnnnnn", h->id,
+	    h->name, h->alias, h->file, (int64_t)h->header,
+	    (int64_t)h->answered, (int64_t)h->complete, (int64_t)h->whole,
+	    (int64_t)h->every, (int64_t)h->logins, (int64_t)h->missing,
 	    h->reason, h->time, h->keyveto, h->sshd, h->os, (int64_t)h->guarded,
 	    (int64_t)h->user_ca, (int64_t)h->doctor, h->accounts, h->keys,
 	    h->listed, h->unchecked, h->problems, h->bad_lines);
@@ -447,7 +452,7 @@ find_old(struct fleet *f)
 bool
 fleet_join(struct fleet *f)
 {
-	return execute(f,
+	return fleet_execute(f,
 		   "CREATE INDEX place_key ON place(key, host, account);"
 		   "CREATE INDEX place_listed ON place(verdict, host);"
 		   "CREATE INDEX login_account ON login(account, fp, last);"
@@ -480,7 +485,7 @@ fleet_join(struct fleet *f)
 		   " type AS t FROM place WHERE key=key.id ORDER BY t LIMIT 3))"
 		   " WHERE id IN (SELECT key FROM place GROUP BY key HAVING"
 		   " count(DISTINCT type)>1 OR count(DISTINCT bits)>1);") &&
-	    add_missing(f) && find_old(f);
+	    fleet_compare(f) && add_missing(f) && find_old(f);
 }
 
 /* --- totals --------------------------------------------------------------- */
@@ -524,6 +529,8 @@ fleet_count(struct fleet *f, struct fleet_totals *t)
 		{ &t->problems, "ifnull(sum(problems), 0) FROM host" },
 		{ &t->unchecked,
 		    "count(*) FROM host WHERE unchecked>0 OR bad_lines>0" },
+		{ &t->changes, "count(*) FROM change" },
+		{ &t->old_unread, "count(*) FROM old_host WHERE NOT header" },
 	};
 	bool ok = true;
 

@@ -34,6 +34,7 @@ struct fleet {
 	int64_t now;
 	uint64_t max_age, list_max_age; /* in days; 0: any */
 	int64_t hosts;			/* that have an id, from 1 on */
+	bool since;			/* there are older audits */
 };
 
 /* Of a host. Its id comes from fleet_new_host. */
@@ -46,6 +47,8 @@ struct fleet_host {
 	bool answered; /* if not, reason says why */
 	bool complete; /* the audit has its last line */
 	bool whole;
+	bool every;   /* it has keys that are clean, too */
+	bool logins;  /* it tells of logins */
 	bool missing; /* --hosts names it, and no audit is of it */
 	char reason[512];
 	int64_t time;
@@ -109,6 +112,14 @@ bool fleet_add_problem(struct fleet *f, int64_t host,
     const struct fleet_problem *p);
 bool fleet_expect(struct fleet *f, const char *host);
 
+/*
+ * report/since. After the last older audit: keeps them apart, so that new ones
+ * can be added.
+ */
+bool fleet_keep_old(struct fleet *f);
+/* Finds what changed since those, if there are any. Of fleet_join. */
+bool fleet_compare(struct fleet *f);
+
 /* After the last audit: finds what only all of them together show. */
 bool fleet_join(struct fleet *f);
 
@@ -129,6 +140,12 @@ enum fleet_kind {
 	/* The inventory: nothing is wrong with it. */
 	FLEET_KIND_SHARED, /* a place of a key of several accounts, by key */
 	FLEET_KIND_UNIQUE, /* a key of one account of one host only */
+	/* What changed since the older audits: a key, or without one a host. */
+	FLEET_KIND_NOW_GUARDED,
+	FLEET_KIND_NOW_UNGUARDED,
+	FLEET_KIND_NEW,
+	FLEET_KIND_USED, /* it came in for the first time */
+	FLEET_KIND_AWAY, /* it is there no more */
 	FLEET_KINDS,
 };
 
@@ -152,7 +169,7 @@ struct fleet_row {
 
 /* "listed", "locked", "gone"...: for scripts. */
 const char *fleet_kind_name(enum fleet_kind kind);
-/* "finding" or "inventory". */
+/* "finding", "inventory" or "change". */
 const char *fleet_group_name(enum fleet_kind kind);
 const char *fleet_verdict_name(enum fleet_verdict verdict);
 
@@ -164,9 +181,10 @@ bool fleet_each(struct fleet *f, enum fleet_kind kind,
     bool (*take)(const struct fleet_row *row, void *arg), void *arg);
 
 /*
- * Starts a query of one's own; ends it if fleet_next is false. *okp becomes
+ * Runs statements, or starts a query of one's own; ends it if fleet_next is false. *okp becomes
  * false after a message.
  */
+bool fleet_execute(struct fleet *f, const char *sql);
 sqlite3_stmt *fleet_ask(struct fleet *f, const char *sql);
 bool fleet_next(struct fleet *f, sqlite3_stmt *s, bool *okp);
 /* A number of a row; FLEET_UNKNOWN for NULL. */
@@ -179,6 +197,8 @@ struct fleet_totals {
 	int64_t entered, entered_hosts, unsure, unsure_hosts;
 	int64_t keys, listed_keys, listed_places, listed_hosts, locked;
 	int64_t shared, unique, problems, unchecked;
+	int64_t changes;    /* since the older audits; 0 without any */
+	int64_t old_unread; /* of these: they have no first line */
 };
 
 bool fleet_count(struct fleet *f, struct fleet_totals *t);

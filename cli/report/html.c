@@ -301,6 +301,38 @@ add_gone(struct page *p)
 	return ok;
 }
 
+static json_t *
+change_to_json(sqlite3_stmt *s)
+{
+	const json_int_t verdict = sqlite3_column_int(s, 5);
+
+	return json_pack("[s, o, s, s?, s?, s?, s?, s?, o, s?, o, s?, s?]",
+	    text(s, 0), number(s, 1), text(s, 2), text(s, 3), text(s, 4),
+	    sqlite3_column_type(s, 5) == SQLITE_NULL ?
+		NULL :
+		fleet_verdict_name((enum fleet_verdict)verdict),
+	    text(s, 6), text(s, 7), number(s, 8), text(s, 9), number(s, 10),
+	    text(s, 11), text(s, 12));
+}
+
+/* What changed since the older audits, if there are any. */
+static bool
+add_changes(struct page *p)
+{
+	sqlite3_stmt *changes;
+	bool ok;
+
+	if (!p->f->since)
+		return true;
+	changes = fleet_ask(p->f,
+	    "SELECT kind, id-1, host, account, fp, verdict, type, file, line,"
+	    " comment, last, source, message FROM change WHERE ? ORDER BY"
+	    " rowid");
+	ok = add_array(p, "changes", changes, 1, change_to_json);
+	sqlite3_finalize(changes);
+	return ok;
+}
+
 static bool
 add_data(struct page *p)
 {
@@ -313,7 +345,7 @@ add_data(struct page *p)
 	fputs("\n],\"keys\":[", p->out);
 	ok = ok && add_keys(p);
 	fputs("\n]", p->out);
-	ok = ok && add_gone(p);
+	ok = ok && add_gone(p) && add_changes(p);
 	putc('}', p->out);
 	return ok;
 }

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "command.h"
 #include "host/files.h"
+#include "keys/input.h"
 #include "kv_lines.h"
 #include "report/clean.h"
 #include "reading/report.h"
@@ -150,24 +151,30 @@ complain(struct intake *in, const char *why)
 
 /* --- hosts -------------------------------------------------------------- */
 
-/* The audit's file without its directory and .json. */
-static void
-name_by_file(const char *path, char *name, size_t cap)
+/* The bytes of .json or .jsonl at the end of a file's name; 0: neither. */
+static size_t
+end_of_audit(const char *name)
 {
 	static const char *const ends[] = { ".json", ".jsonl" };
-	const char *slash = strrchr(path, '/');
-	const char *base = slash != NULL ? slash + 1 : path;
-	size_t len = strlen(base);
+	const size_t len = strlen(name);
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		const size_t n = strlen(ends[i]);
 
-		if (len > n && strcmp(base + len - n, ends[i]) == 0) {
-			len -= n;
-			break;
-		}
+		if (len > n && strcmp(name + len - n, ends[i]) == 0)
+			return n;
 	}
-	clean_text(base, len, name, cap);
+	return 0;
+}
+
+/* The audit's file without its directory and .json. */
+static void
+name_by_file(const char *path, char *name, size_t cap)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+
+	clean_text(base, strlen(base) - end_of_audit(base), name, cap);
 }
 
 /* Begins the file's host, named after the file, unless it is begun. */
@@ -338,6 +345,7 @@ read_header(struct intake *in, const json_t *o)
 		snprintf(h->name, sizeof(h->name), "%s", h->alias);
 	h->time = get_number(o, "time_seconds");
 	h->whole = is_marked(o, "whole");
+	h->every = is_marked(o, "all");
 	if (get_flag(o, "answered") == 0) {
 		h->answered = false;
 		(void)get_text(o, "reason", h->reason, sizeof(h->reason));
@@ -578,6 +586,7 @@ add_login(struct intake *in, const json_t *o)
 		.in_file = get_flag(o, "in_file") != 0,
 	};
 
+	in->host.logins = true;
 	(void)get_text(o, "type", type, sizeof(type));
 	(void)get_text(o, "from", from, sizeof(from));
 	(void)get_text(o, "log", log, sizeof(log));
@@ -709,20 +718,18 @@ refuse(struct intake *in, const char *why)
 	complain(in, why);
 }
 
-bool
-intake_audit(struct fleet *f, const char *path)
+/* Reads an open file; if it could not be opened, fd is -1, and why says why. */
+static bool
+read_audit(struct fleet *f, const char *path, int fd, const char *why)
 {
 	struct intake in = { .f = f, .path = path };
 	uint8_t *buf = malloc(INTAKE_LINE_BYTES);
-	int fd = -1;
 
 	if (buf == NULL)
 		cli_error("%s", strerror(errno));
+	else if (fd == -1)
+		refuse(&in, why);
 	else
-		fd = files_open(path, 0);
-	if (buf != NULL && fd == -1)
-		refuse(&in, strerror(errno));
-	else if (buf != NULL)
 		read_lines(&in, fd, buf);
 	/* An empty file is an audit that was cut off. */
 	begin_host(&in);
@@ -730,10 +737,66 @@ intake_audit(struct fleet *f, const char *path)
 		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
 		    in.messages - MESSAGES_MAX);
 	close_host(&in);
-	io_close(fd);
 	in.failed |= buf == NULL;
 	free(buf);
 	return !in.failed;
+}
+
+bool
+intake_audit(struct fleet *f, const char *path)
+{
+	const int fd = files_open(path, 0);
+	const bool ok = read_audit(f, path, fd, strerror(errno));
+
+	io_close(fd);
+	return ok;
+}
+
+/* A folder whose audits are read. */
+struct folder {
+	struct fleet *f;
+	bool any, ok;
+};
+
+static void
+read_found(int fd, const char *path, bool walked, void *arg)
+{
+	struct folder *folder = arg;
+
+	(void)walked;
+	if (!folder->ok || end_of_audit(path) == 0)
+		return;
+	folder->any = true;
+	folder->ok = read_audit(folder->f, path, fd, NULL);
+}
+
+static void
+refuse_found(const struct input_problem *problem, void *arg)
+{
+	struct folder *folder = arg;
+
+	folder->ok = folder->ok &&
+	    read_audit(folder->f, problem->path, -1, problem->reason);
+}
+
+bool
+intake_audits(struct fleet *f, const char *path)
+{
+	struct folder folder = { .f = f, .ok = true };
+	const struct input_walk walk = {
+		.file = read_found,
+		.problem = refuse_found,
+		.arg = &folder,
+	};
+	struct stat st;
+
+	if (files_is_standard_input(path) || !files_stat(path, &st) ||
+	    !S_ISDIR(st.st_mode))
+		return intake_audit(f, path);
+	input_walk(path, &walk);
+	return folder.ok &&
+	    (folder.any ||
+		read_audit(f, path, -1, "no *.json is in this folder"));
 }
 
 bool

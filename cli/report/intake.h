@@ -19,6 +19,9 @@
  */
 bool intake_audit(struct fleet *f, const char *path);
 
+/* Does the same of a file, or of all audits (.json, .jsonl) in a folder. */
+bool intake_audits(struct fleet *f, const char *path);
+
 /*
  * Reads the names of the hosts that should have an audit: one a line; # begins a
  * comment. False after a message.

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto report: what the audits of many hosts say together. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +20,8 @@
 
 struct options {
 	const char *html, *sarif, *hosts;
+	const char **since; /* n_since of them */
+	size_t n_since;
 	bool csv, all;
 	uint64_t max_age, list_max_age;
 };
@@ -68,7 +73,8 @@ status_of(const struct fleet_totals *t)
 {
 	if (t->listed_places > 0)
 		return CLI_LISTED;
-	return t->unanswered + t->missing + t->cut + t->twice + t->unchecked >
+	return t->unanswered + t->missing + t->cut + t->twice + t->unchecked +
+		    t->old_unread >
 		0 ?
 	    CLI_UNCHECKED :
 	    CLI_NOTHING_LISTED;
@@ -107,15 +113,57 @@ report_audits(const struct options *o, char **path, int n)
 		files_promise(o->sarif);
 	ok = fleet_open(&f) && (o->hosts == NULL || intake_hosts(&f, o->hosts));
 
+	for (size_t i = 0; ok && i < o->n_since; i++)
+		ok = intake_audits(&f, o->since[i]);
+	ok = ok && (o->n_since == 0 || fleet_keep_old(&f));
 	for (int i = 0; ok && i < n; i++)
 		ok = intake_audit(&f, path[i]);
 	if (ok && fleet_join(&f) && fleet_count(&f, &totals) &&
 	    print_forms(&f, o, &totals)) {
 		status = status_of(&totals);
+		if (f.since && totals.twice > 0)
+			cli_error("note: several new audits are of hosts of "
+				  "the same name; each older audit needs its "
+				  "own --since");
 		print_summary(&totals);
 	}
 	fleet_close(&f);
 	return status;
+}
+
+/* Returns -1, or the exit status. */
+static int
+read_options(const struct cli_command *cmd, int argc, char **argv,
+    struct options *o)
+{
+	const char *max_age = NULL;
+	const struct cli_option options[] = {
+		{ .name = "html", .text = &o->html },
+		{ .name = "csv", .flag = &o->csv },
+		{ .name = "sarif", .text = &o->sarif },
+		{ .name = "hosts", .text = &o->hosts },
+		{ .name = "since", .text = o->since, .n = &o->n_since },
+		{ .name = "max-age", .text = &max_age },
+		{ .name = "all", .flag = &o->all },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
+
+	if (status != -1)
+		return status;
+	if (max_age != NULL) {
+		if (!cli_read_number(max_age, 0, MAX_AGE_MAX, &o->max_age)) {
+			cli_error("--max-age takes a number of days from 0 to "
+				  "%d, not %s",
+			    MAX_AGE_MAX, max_age);
+			return CLI_UNCHECKED;
+		}
+		o->list_max_age = o->max_age;
+	}
+	if (optind < argc)
+		return -1;
+	return cli_wrong_usage(cmd,
+	    "give the audits of hosts: what keyveto audit --json prints");
 }
 
 static int
@@ -124,47 +172,32 @@ run_report(const struct cli_command *cmd, int argc, char **argv)
 	struct options o = {
 		.max_age = DOCTOR_MAX_AGE_DEFAULT,
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
+		.since = calloc((size_t)argc, sizeof(*o.since)),
 	};
-	const char *max_age = NULL;
-	const struct cli_option options[] = {
-		{ .name = "html", .text = &o.html },
-		{ .name = "csv", .flag = &o.csv },
-		{ .name = "sarif", .text = &o.sarif },
-		{ .name = "hosts", .text = &o.hosts },
-		{ .name = "max-age", .text = &max_age },
-		{ .name = "all", .flag = &o.all },
-		{ .name = NULL },
-	};
-	const int status = cli_read_options(cmd, argc, argv, options, NULL);
+	int status = CLI_UNCHECKED;
 
-	if (status != -1)
-		return status;
-	if (max_age != NULL) {
-		if (!cli_read_number(max_age, 0, MAX_AGE_MAX, &o.max_age)) {
-			cli_error("--max-age takes a number of days from 0 to "
-				  "%d, not %s",
-			    MAX_AGE_MAX, max_age);
-			return CLI_UNCHECKED;
-		}
-		o.list_max_age = o.max_age;
-	}
-	if (optind < argc)
-		return report_audits(&o, argv + optind, argc - optind);
-	return cli_wrong_usage(cmd,
-	    "give the audits of hosts: what keyveto audit --json prints");
+	if (o.since == NULL)
+		cli_error("%s", strerror(errno));
+	else if ((status = read_options(cmd, argc, argv, &o)) == -1)
+		status = report_audits(&o, argv + optind, argc - optind);
+	free(o.since);
+	return status;
 }
 
 const struct cli_command cli_report = {
 	.name = "report",
 	.help = CLI_REPORT_HELP,
 	.synopsis = "[--html FILE] [--csv] [--sarif FILE] [--all] "
-		    "[--hosts FILE] [--max-age DAYS] AUDIT...",
+		    "[--since OLD]... [--hosts FILE] [--max-age DAYS] "
+		    "AUDIT...",
 	.details =
 	    "  --html FILE      write a page that needs no network\n"
 	    "  --csv            print a row for each finding instead of text\n"
 	    "  --sarif FILE     write SARIF 2.1.0\n"
 	    "  --all            the page also has clean keys that only one "
 	    "account has\n"
+	    "  --since OLD      what changed since OLD, an audit or folder; may "
+	    "repeat\n"
 	    "  --hosts FILE     names, one a line, of the hosts that should "
 	    "have an audit\n"
 	    "  --max-age DAYS   tell of older ones (default: audits 30, lists "

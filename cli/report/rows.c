@@ -23,6 +23,10 @@
 	" k.hosts, k.verdict AS worst, k.disputed, " LAST_LOGIN \
 	" FROM place p JOIN key k ON k.id=p.key JOIN host h ON h.id=p.host" \
 	" JOIN account a ON a.id=p.account "
+#define CHANGES(kind) \
+	{ \
+		kind, "SELECT * FROM change WHERE kind='" kind "'" \
+	}
 #define HOSTS "SELECT " HOST ", h.file, h.reason AS message FROM host h "
 
 static const struct {
@@ -93,6 +97,11 @@ static const struct {
 	[FLEET_KIND_UNIQUE] = { "unique",
 	    PLACES "WHERE k.accounts=1 ORDER BY k.verdict=4 DESC, h.name, h.id,"
 		   " a.name, p.file, p.line, p.rowid" },
+	[FLEET_KIND_NOW_GUARDED] = CHANGES("newly-guarded"),
+	[FLEET_KIND_NOW_UNGUARDED] = CHANGES("no-longer-guarded"),
+	[FLEET_KIND_NEW] = CHANGES("new"),
+	[FLEET_KIND_USED] = CHANGES("newly-used"),
+	[FLEET_KIND_AWAY] = CHANGES("gone"),
 };
 
 const char *
@@ -104,6 +113,8 @@ fleet_kind_name(enum fleet_kind kind)
 const char *
 fleet_group_name(enum fleet_kind kind)
 {
+	if (kind >= FLEET_KIND_NOW_GUARDED)
+		return "change";
 	return kind >= FLEET_KIND_SHARED ? "inventory" : "finding";
 }
 

@@ -258,6 +258,31 @@ print_message(const struct fleet_row *row, void *section)
 	return true;
 }
 
+/* A key that is there no more, or a host, has no place. */
+static bool
+print_change(const struct fleet_row *row, void *section)
+{
+	struct section *s = section;
+	const bool key = row->fp != NULL;
+
+	if (key && strcmp(row->verdict, "listed") != 0 &&
+	    ++s->keys > KEYS_SHOWN)
+		return true;
+	begin_place(s, row);
+	if (key) {
+		cli_printf(stdout, "%s ", account_of(row));
+		print_place(row);
+		printf(": %s:", row->verdict);
+		print_key(row);
+		print_word(row->comment);
+		print_login(row);
+	}
+	if (is_said(row->message))
+		cli_printf(stdout, key ? " (%s)" : "%s", row->message);
+	putchar('\n');
+	return true;
+}
+
 /* A line for each host is enough. */
 static bool
 print_host(const struct fleet_row *row, void *section)
@@ -272,13 +297,19 @@ print_host(const struct fleet_row *row, void *section)
 	return true;
 }
 
-static bool
-print_section(struct fleet *f, enum fleet_kind kind, const char *title,
-    bool (*row)(const struct fleet_row *row, void *section))
-{
-	struct section s = { .title = title };
+/* How the rows of a kind are printed. */
+struct form {
+	enum fleet_kind kind;
+	const char *title;
+	bool (*row)(const struct fleet_row *row, void *section);
+};
 
-	if (!fleet_each(f, kind, row, &s))
+static bool
+print_section(struct fleet *f, const struct form *form)
+{
+	struct section s = { .title = form->title };
+
+	if (!fleet_each(f, form->kind, form->row, &s))
 		return false;
 	end_key(&s);
 	if (s.keys > KEYS_SHOWN)
@@ -330,43 +361,48 @@ print_totals(const struct fleet_totals *t)
 	putchar('\n');
 }
 
+static const struct form forms[] = {
+	{ FLEET_KIND_UNGUARDED, "Accounts that listed keys get into now",
+	    print_message },
+	{ FLEET_KIND_LOCKED, "Accounts whose last key is listed",
+	    print_message },
+	{ FLEET_KIND_LISTED, "Listed keys", print_listed },
+	{ FLEET_KIND_GONE,
+	    "Listed keys that came in and are in no file of the account",
+	    print_gone },
+	{ FLEET_KIND_SHARED, "Keys of several accounts", print_shared },
+	{ FLEET_KIND_UNIQUE, "Keys seen nowhere else", print_unique },
+	{ FLEET_KIND_DISPUTED, "Keys about which audits disagree",
+	    print_disputed },
+	{ FLEET_KIND_UNANSWERED, "Hosts that did not answer", print_host },
+	{ FLEET_KIND_MISSING, "Hosts without an audit", print_host },
+	{ FLEET_KIND_CUT, "Audits that were cut off", print_host },
+	{ FLEET_KIND_TWICE, "Hosts of the same name", print_host },
+	{ FLEET_KIND_OLD, "Hosts with old lists or audits", print_message },
+	{ FLEET_KIND_DOCTOR, "Hosts whose doctor is unwell", print_message },
+	{ FLEET_KIND_PROBLEM, "What could not be read or judged",
+	    print_message },
+	{ FLEET_KIND_NOW_UNGUARDED, "Hosts that are no longer guarded",
+	    print_change },
+	{ FLEET_KIND_NOW_GUARDED, "Hosts that are guarded now", print_change },
+	{ FLEET_KIND_NEW, "New keys and hosts", print_change },
+	{ FLEET_KIND_USED, "Keys that came in for the first time",
+	    print_change },
+	{ FLEET_KIND_AWAY, "Keys and hosts that are gone", print_change },
+};
+
 bool
 report_text(struct fleet *f, const struct fleet_totals *t)
 {
-	static const struct {
-		enum fleet_kind kind;
-		const char *title;
-		bool (*row)(const struct fleet_row *row, void *section);
-	} sections[] = {
-		{ FLEET_KIND_UNGUARDED,
-		    "Accounts that listed keys get into now", print_message },
-		{ FLEET_KIND_LOCKED, "Accounts whose last key is listed",
-		    print_message },
-		{ FLEET_KIND_LISTED, "Listed keys", print_listed },
-		{ FLEET_KIND_GONE,
-		    "Listed keys that came in and are in no file of the account",
-		    print_gone },
-		{ FLEET_KIND_SHARED, "Keys of several accounts", print_shared },
-		{ FLEET_KIND_UNIQUE, "Keys seen nowhere else", print_unique },
-		{ FLEET_KIND_DISPUTED, "Keys about which audits disagree",
-		    print_disputed },
-		{ FLEET_KIND_UNANSWERED, "Hosts that did not answer",
-		    print_host },
-		{ FLEET_KIND_MISSING, "Hosts without an audit", print_host },
-		{ FLEET_KIND_CUT, "Audits that were cut off", print_host },
-		{ FLEET_KIND_TWICE, "Hosts of the same name", print_host },
-		{ FLEET_KIND_OLD, "Hosts with old lists or audits",
-		    print_message },
-		{ FLEET_KIND_DOCTOR, "Hosts whose doctor is unwell",
-		    print_message },
-		{ FLEET_KIND_PROBLEM, "What could not be read or judged",
-		    print_message },
-	};
 	bool ok = true;
 
 	print_totals(t);
-	for (size_t i = 0; ok && i < sizeof(sections) / sizeof(*sections); i++)
-		ok = print_section(f, sections[i].kind, sections[i].title,
-		    sections[i].row);
+	if (f->since)
+		puts(t->changes > 0 ? "This changed since the older audits:" :
+				      "Nothing changed since the older "
+				      "audits.");
+	for (size_t i = 0; ok && i < sizeof(forms) / sizeof(*forms); i++)
+		if ((forms[i].kind >= FLEET_KIND_NOW_GUARDED) == f->since)
+			ok = print_section(f, &forms[i]);
 	return cli_stdout_ok() && ok;
 }

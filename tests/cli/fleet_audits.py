@@ -228,6 +228,14 @@ def fp_of(one):
     return one["fingerprint"] or "SPKI:" + one["spki_sha256"]
 
 
+def last_login(host, one):
+    """When somebody last came in by the key of a place, and from where."""
+    found = [(login["last_seconds"], login["from"]) for login in host.logins
+             if fp_of(login) == fp_of(one) and one.get("account") in (login["account"], None)
+             and login["last_seconds"] is not None]
+    return max(found, key=lambda pair: pair[0]) if found else (None, None)
+
+
 class Join:
     """What keyveto report must say of these audits."""
 
@@ -283,15 +291,9 @@ class Join:
             if host.answered and time is not None and self.max_age[0] and self.now - time > self.max_age[0] * DAY:
                 host.stale.append((None, f"the audit is {(self.now - time) // DAY} days old"))
 
-    def last_login(self, host, one):
-        found = [(login["last_seconds"], login["from"]) for login in host.logins
-                 if fp_of(login) == fp_of(one) and one.get("account") in (login["account"], None)
-                 and login["last_seconds"] is not None]
-        return max(found, key=lambda pair: pair[0]) if found else (None, None)
-
     def place_row(self, kind, host, one):
         fp = fp_of(one)
-        last, source = self.last_login(host, one)
+        last, source = last_login(host, one)
         return self.row(kind, host, account=one.get("account"), file=one["file"], line=one["line"] or None,
                         fingerprint=fp, type=one["type"], bits=one["bits"], verdict=one["verdict"],
                         sources=", ".join(one["sources"]), part=one["part"], comment=clean(one["comment"], 512),
@@ -434,7 +436,7 @@ class Join:
                 lists |= {*one["filters"], *one["lists"]}
                 reasons.add(one["reason"])
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
-                               one["part"], *self.last_login(host, one)])
+                               one["part"], *last_login(host, one)])
         return {"fp": fp, "type": self.type_of(fp), "bits": self.bits_of(fp), "verdict": WORST[self.verdict[fp]],
                 "sources": sorted(sources), "lists": sorted(lists), "reason": (reasons - {""} or {None}).pop(),
                 "places": places}

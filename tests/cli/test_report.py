@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from fleet_audits import COLUMNS, Join, cell, key_object, random_fleet, random_fingerprint, random_header, random_key
+from fleet_weeks import Weeks, random_weeks
 from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, keyveto, lacks
 from runs import nothing_raw, run
 from sarif_schema import complaints
@@ -75,6 +76,28 @@ def test_all_forms_say_what_a_second_implementation_says(scratch, seed):
     text = run("report", "--hosts", hosts, *paths)
     nothing_raw(text.out)
     compare_text(text.out.decode(), join)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_changed_is_what_a_second_implementation_says(scratch, seed):
+    older, newer = random_weeks(random.Random(seed), scratch, int(time.time()))
+    audits = sorted(newer.glob("*.json"))
+    page = scratch / "page.html"
+    done = subprocess.run([KEYVETO, "report", "--since", older, "--csv", "--html", page, *audits],
+                          capture_output=True, timeout=PATIENCE, check=False)
+    rows = list(Weeks(older, newer).rows())
+    parsed = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    same(Counter(map(tuple, parsed[1:])), Counter(tuple(cell(row.get(name)) for name in COLUMNS) for row in rows))
+    changes = data_of(page)["changes"]
+    same(Counter((one[0], one[2], one[3], one[4], one[12]) for one in changes),
+         Counter((row["finding"], row["host"], row.get("account"), row.get("fingerprint"), row["message"])
+                 for row in rows))
+    text = run("report", "--since", older, *audits)
+    nothing_raw(text.out)
+    equal("\nNothing changed since the older audits.\n" in text.out.decode(), not rows)
+    for row in rows:
+        if row.get("verdict") == "listed":
+            contains(text.out.decode(), row["fingerprint"])
 
 
 def compare_pages(actual, expected):
@@ -169,8 +192,8 @@ def test_who_gets_in_now_comes_first(scratch, guarded, first, heading, fate):
     out = keyveto("report", audit, status=1).stdout
     equal(out.splitlines()[0], f"listed keys that get in now: {first}")
     contains(out, f"\nListed keys\n  {heading}\n", f"    alice: 2 of 2 keys are listed, and no other lets in{fate}\n")
-    equal("\nAccounts that listed keys get into now\n  web1 (not guarded)\n    alice: /home/alice/.ssh/authorized_keys: "
-          "2 listed keys get in: this host is not guarded, or only logs\n" in out, guarded is False)
+    equal("\nAccounts that listed keys get into now\n  web1 (not guarded)\n    alice: /home/alice/.ssh/authorized_keys"
+          ": 2 listed keys get in: this host is not guarded, or only logs\n" in out, guarded is False)
     rows = rows_of(audit, status=1)
     equal([(row["account"], row["file"]) for row in rows if row["finding"] == "unguarded"],
           [("alice", "/home/alice/.ssh/authorized_keys")] * (guarded is False))
@@ -280,6 +303,71 @@ def test_many_bad_lines_are_counted_and_not_all_printed(scratch):
     contains(done.stderr, f"{path}: 490 more lines cannot be used")
     host = data_of(page)["hosts"][0]
     equal([len(host["problems"]), host["more_problems"]], [100, 400])
+
+
+def test_an_audit_that_differs_in_time_only_has_not_changed(scratch):
+    then, now = (write_audit(scratch / name, header(time_seconds=seconds), listed(),
+                             {"login": True, "account": "alice", "fingerprint": listed()["fingerprint"],
+                              "type": "RSA", "verdict": "listed", "last_seconds": seconds, "from": "192.0.2.7",
+                              "log": "journal", "in_file": True}, {**END, "listed": 1})
+                 for name, seconds in (("a.json", 1795000000), ("b.json", 1795600000)))
+    equal(rows_of("--since", then, now, status=1), [])
+    equal(keyveto("report", "--since", then, now, status=1).stdout.splitlines()[3:],
+          ["Nothing changed since the older audits."])
+
+
+def test_older_audits_are_files_and_folders(scratch):
+    """Each --since adds one. The newest audit of a host counts."""
+    for folder in ("old", "older"):
+        (scratch / folder).mkdir()
+    key, other = listed(), listed(line=2, rnd=random.Random(2))
+    write_audit(scratch / "older/web1.json", header(time_seconds=1), key, other, {**END, "listed": 2})
+    write_audit(scratch / "old/web1.json", header(time_seconds=2), key, {**END, "listed": 1})
+    file = write_audit(scratch / "db1", header(host="db1"), key, {**END, "listed": 1})
+    now = write_audit(scratch / "now.json", header(), key, other, {**END, "listed": 2})
+
+    def changes(*words):
+        return [(row["finding"], row["host"], row["line"]) for row in rows_of(*words, now, status=1)]
+    again = [("new", "web1", "2")]
+    equal(changes("--since", scratch / "old"), again)
+    equal(changes("--since", scratch / "older"), [])
+    for order in (("old", "older"), ("older", "old")):
+        equal(changes(*(word for name in order for word in ("--since", scratch / name))), again)
+    both = write_audit(scratch / "both.json", header(host="db1"), END)
+    equal(changes("--since", scratch / "old", "--since", file, both), [*again, ("gone", "db1", "1")])
+
+
+@pytest.mark.parametrize("name", ["none.json", "odd.json", "empty"])
+def test_an_older_audit_that_cannot_be_read_is_status_2(scratch, name):
+    (scratch / "odd.json").write_bytes(b"\x00\xff\n")
+    (scratch / "empty").mkdir()
+    now = write_audit(scratch / "web1.json", header(), END)
+    done = keyveto("report", "--since", scratch / name, now, status=2)
+    contains(done.stderr, f"{scratch}/{name}")
+
+
+@pytest.mark.parametrize("whole, n", [(True, 1), (False, 0)])
+def test_an_account_that_was_not_looked_at_has_lost_no_key(scratch, whole, n):
+    then = write_audit(scratch / "a.json", header(all=True), listed(), {**END, "listed": 1})
+    now = write_audit(scratch / "b.json", header(all=True, whole=whole), listed("bob", verdict="clean"), END)
+    rows = rows_of("--since", then, now, status=0)
+    equal([row["account"] for row in rows if row["finding"] == "gone"], ["alice"] * n)
+
+
+def test_hosts_of_one_name_are_told_apart_by_their_files(scratch):
+    """A host that takes the name of another hides no change of it."""
+    for folder in ("old", "new"):
+        (scratch / folder).mkdir()
+    key = listed()
+    write_audit(scratch / "old/web1.json", header(), END)
+    write_audit(scratch / "old/evil.json", header(host="evil"), END)
+    write_audit(scratch / "new/web1.json", header(), key, {**END, "listed": 1})
+    write_audit(scratch / "new/evil.json", header(time_seconds=9), END)
+    rows = rows_of("--since", scratch / "old", *(scratch / "new").iterdir(), status=1)
+    equal([(row["finding"], row["host"]) for row in rows if row["fingerprint"]], [("new", "web1")])
+    equal({(row["finding"], row["host"]) for row in rows if not row["fingerprint"]},
+          {("gone", "evil"), ("new", "web1")})
+    contains(keyveto("report", "--since", scratch / "old", *(scratch / "new").iterdir(), status=1).stderr, "each older audit needs")
 
 
 def test_two_hosts_of_one_name_are_both_told(scratch):

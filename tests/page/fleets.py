@@ -88,9 +88,22 @@ def key(name, places, verdict="listed", sources=("badkeys:debianweak",), kind="R
             "reason": None, "places": places}
 
 
-def fleet(hosts, keys=(), gone=(), made="2026-11-23T13:20:00Z"):
+def fleet(hosts, keys=(), gone=(), changes=None, made="2026-11-23T13:20:00Z"):
     """The data of a page."""
-    return {"made": made, "version": "0.1.0", "hosts": list(hosts), "keys": list(keys), "gone": list(gone)}
+    return {"made": made, "version": "0.1.0", "hosts": list(hosts), "keys": list(keys), "gone": list(gone),
+            **({} if changes is None else {"changes": list(changes)})}
+
+
+KINDS = ["no-longer-guarded", "newly-guarded", "new", "newly-used", "gone"]
+
+
+def change(kind, index, name, account=None, key_name=None, verdict="listed", comment="", last=None, message=None):
+    """What changed of a host, or of a key if there is one."""
+    of_key = [None] * 8
+    if key_name is not None:
+        of_key = [fingerprint(key_name), verdict, "RSA", f"/home/{account}/.ssh/authorized_keys", 3, comment, last,
+                  "192.0.2.7" if last is not None else None]
+    return [kind, index, name, account, *of_key, message]
 
 
 SOURCES = ["badkeys:debianweak", "badkeys:rapid7", "badkeys:hostkeys", "leaks:github-2025", "own:offboarded", "roca"]
@@ -203,7 +216,15 @@ def few():
         key("shared", [place(1, "alice", comment="alice@work"), place(9, "alice", comment="alice@work")],
             verdict="clean", kind="ED25519", bits=256),
     ]
-    return fleet(hosts, keys, [[9, "carol", fingerprint("carol's old key"), "RSA", MADE - 30 * DAY, "198.51.100.4"]])
+    changes = [change("no-longer-guarded", 1, twice["name"], message="is not guarded any more, or only logs"),
+               change("newly-guarded", 0, locked["name"], message="was not guarded, or only logged"),
+               change("new", 9, "fine.example.net", message="the host has no older audit"),
+               change("new", 1, twice["name"], "backup", "everywhere", comment="deploy@ci"),
+               change("newly-used", 0, locked["name"], "deploy", "everywhere", last=MADE - 2 * DAY),
+               change("gone", None, "retired.example.net", message="the host has no audit any more"),
+               change("gone", 9, "fine.example.net", "alice", "alice's first key", "clean", "alice@old-laptop")]
+    return fleet(hosts, keys, [[9, "carol", fingerprint("carol's old key"), "RSA", MADE - 30 * DAY, "198.51.100.4"]],
+                 changes)
 
 
 def hostile():
@@ -219,7 +240,9 @@ def hostile():
         keys.append(entry | {"type": text, "reason": text, "lists": [text]})
     keys.append(key("verdict", [place(0, "root")]) | {"verdict": "__proto__", "fp": HOSTILE[1]})
     hosts.append(silent("silent", HOSTILE[0]))
-    return fleet(hosts, keys, [[index, text, text, text, -1e300, text] for index, text in enumerate(HOSTILE)])
+    return fleet(hosts, keys, [[index, text, text, text, -1e300, text] for index, text in enumerate(HOSTILE)],
+                 [[kind, index, text, text, text, text, text, text, -7, text, -1e300, text, text]
+                  for index, text in enumerate(HOSTILE) for kind in (*KINDS, text)])
 
 
 def entered(data, guarded):

@@ -182,6 +182,22 @@ def test_who_would_be_locked_out_where_keyveto_is_not_enforced(show, guarded, te
     assert chromium.run("return document.querySelector('#locked-list tbody tr').cells[2].textContent") == text
 
 
+def test_what_changed_is_there_if_older_audits_were(show):
+    data = fleets.few()
+    chromium = show(data)
+    titles = chromium.run("return [...document.querySelectorAll('#change-list h3')].map((one) => one.textContent)")
+    assert [title.split(": ")[1] for title in titles] == ["1", "1", "2", "1", "2"]
+    rows = chromium.run("return [...document.querySelectorAll('#change-list tbody tr')].map((row) => row.textContent)")
+    assert len(rows) == len(data["changes"])
+    for _, _, name, account, fp, _, _, file, line, comment, *_, message in data["changes"]:
+        parts = [name, account, fp, file and f"{file}:{line}", comment, message]
+        assert any(all(part in row for part in parts if part) for row in rows), parts
+    chromium = show(fleets.fleet([fleets.host("one")], changes=[]))
+    assert chromium.run("return document.getElementById('change-list').textContent") == "Nothing."
+    chromium = show(fleets.fleet([fleets.host("one")]))
+    assert not chromium.run("return document.getElementById('changes').checkVisibility()")
+
+
 def test_locked_section_is_not_there_if_nobody_is(show):
     chromium = show(fleets.fleet([fleets.host("fine")]))
     assert not chromium.run("return document.getElementById('locked').checkVisibility()")

@@ -37,7 +37,7 @@
  * A slot may come more than once.
  *
  * The data is {"made": time, "version": text, "hosts": [...], "keys": [...],
- * "gone": [...]}. The page shows what it can of data of other types. Times are
+ * "gone": [...], "changes": [...]}. The page shows what it can of data of other types. Times are
  * seconds since 1970, or null, but for "made" (RFC 3339).
  *
  *   a host    {"name", "file", "answered", "reason", "complete", "whole", "time",
@@ -55,6 +55,11 @@
  *             null, from or null]]}
  *   gone      a listed key that came in, and is in no file any more: [host,
  *             account or null, fp, type, last login, from]; may be left out
+ *   change    what changed since older audits; "changes" is only there if older
+ *             audits were given: ["newly-guarded", "no-longer-guarded", "new",
+ *             "newly-used" or "gone", host or null, its name, account or null,
+ *             fp or null, verdict or null, type, file, line, comment, last
+ *             login, from, what more is known]. Without fp it is about the host.
  *
  * A host in a place is its number in "hosts", from 0 on.
  */

@@ -230,6 +230,7 @@
     let hosts = [];
     let keys = [];
     let gone = [];
+    let changes = null;     // null: no older audits were given
     let anyLogins = false;
 
     function readHost(raw, index) {
@@ -282,6 +283,17 @@
         return {
             host: hosts[index] || NOWHERE, account: account === null ? null : string(account), fp: string(fp),
             type: string(type), last: Number.isFinite(last) ? last : NaN, from: string(from),
+        };
+    }
+
+    function readChange(raw) {
+        const [kind, index, name, account, fp, verdict, type, file, line, comment, last, from, message] = list(raw);
+        return {
+            kind: string(kind), host: hosts[index] || null, name: string(name),
+            account: account === null ? null : string(account), fp: fp === null ? null : string(fp),
+            key: { verdict: Object.hasOwn(VERDICTS, verdict) ? verdict : 'other', said: string(verdict) },
+            type: string(type), place: { file: string(file), line: number(line), part: '' }, comment: string(comment),
+            last: Number.isFinite(last) ? last : NaN, from: string(from), message: string(message),
         };
     }
 
@@ -652,6 +664,48 @@
                 ownerName(login.account), hostButton(login.host), lastLogin(login)])), 10);
     }
 
+    // ---------------------------------------------------------------- Changes
+
+    const CHANGES = [
+        ['no-longer-guarded', 'Hosts that are no longer guarded'],
+        ['newly-guarded', 'Hosts that are guarded now'],
+        ['new', 'New keys and hosts'],
+        ['newly-used', 'Keys that came in for the first time'],
+        ['gone', 'Keys and hosts that are gone'],
+    ];
+
+    const changedHost = (one) => (one.host ? hostButton(one.host) : data(one.name));
+
+    function drawChanges(caption, some) {
+        if (some.every((one) => one.fp === null)) {
+            return table(caption, [HOST_HEAD, 'What is known'],
+                some.map((one) => [changedHost(one), data(one.message)]));
+        }
+        return table(caption, [HOST_HEAD, ACCOUNT_HEAD, KEY_HEAD, 'File and line, comment', 'What is known'],
+            some.map((one) => [changedHost(one), ...(one.fp === null ? ['–', '–', '–'] : [ownerName(one.account),
+                [verdictChip(one.key), ' ', button(data(one.fp, 'code'), () => searchFor('key', one.fp)), el('br'),
+                    el('span', { class: 'soft' }, data(one.type))],
+                [...fileAndLine(one.place), el('br'), data(one.comment)]]),
+            [data(one.message), Number.isNaN(one.last) ? '' : el('span', {}, ' Last login ', ...lastLogin(one))]]));
+    }
+
+    // Each kind of change has its own table. They are not searched: who asks what changed wants all of it.
+    function showChanges() {
+        byId('changes').hidden = changes === null;
+        if (changes === null)
+            return;
+        const boxes = CHANGES.map(([kind, title]) => {
+            const some = changes.filter((one) => one.kind === kind);
+            const box = el('div', { id: `changes-${kind}` });
+            if (some.length)
+                paged(box, `changes-${kind}`, some, (part) => drawChanges(title, part), 10);
+            return some.length ? el('div', {}, el('h3', {}, `${title}: ${count(some.length)}`), box) : null;
+        });
+        byId('change-list').replaceChildren(...nodesOf(boxes));
+        if (!changes.length)
+            byId('change-list').append(el('p', { class: 'good' }, 'Nothing.'));
+    }
+
     // ---------------------------------------------------------------- The picture
 
     function showLegend() {
@@ -991,6 +1045,7 @@
         showFound();
         showEntered();
         showLocked();
+        showChanges();
         showGone();
         showHosts();
         showHost();
@@ -1132,6 +1187,7 @@
         hosts = list(raw.hosts).map(readHost);
         keys = list(raw.keys).map(readKey);
         gone = list(raw.gone).map(readGone);
+        changes = raw.changes === undefined ? null : list(raw.changes).map(readChange);
         showNumbers();
         recall();
         showControls();
