@@ -341,7 +341,7 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
 	cli/base/sha256.c \
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
-	cli/report/html.c cli/report/intake.c cli/report/rows.c \
+	cli/report/html.c cli/report/intake.c cli/report/owners.c cli/report/rows.c \
 	cli/report/sarif.c cli/report/since.c cli/report/text.c \
 	cli/reading/facts.c cli/reading/finding.c cli/sets/list_date.c cli/base/color.c cli/base/json_text.c \
 	cli/reading/keys.c cli/reading/lines.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \

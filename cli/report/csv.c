@@ -91,6 +91,8 @@ print_row(const struct fleet_row *row, void *arg)
 		row->message,
 		report_yes_or_no(row->guarded),
 		fleet_group_name(row->kind),
+		row->owner,
+		row->team,
 	};
 
 	(void)arg;
@@ -109,10 +111,11 @@ report_csv(struct fleet *f)
 	bool ok = true;
 
 	fputs(
-	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message,guarded,group\r\n",
+	    "finding,host,account,file,line,fingerprint,type,bits,verdict,sources,part,comment,accounts,hosts,last_login,login_from,message,guarded,group,owner,team\r\n",
 	    stdout);
 	for (enum fleet_kind kind = 0; ok && kind < FLEET_KINDS; kind++)
-		if ((kind >= FLEET_KIND_NOW_GUARDED) == f->since)
+		if (kind != FLEET_KIND_OWNED &&
+		    (kind >= FLEET_KIND_NOW_GUARDED) == f->since)
 			ok = fleet_each(f, kind, print_row, NULL);
 	return cli_stdout_ok() && ok;
 }

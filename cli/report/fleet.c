@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "report/owners.h"
 
 #define DAY 86400
 #define CACHE_KIB "8192"
@@ -42,7 +43,8 @@ static const char schema[] =
     "verdict INT, in_file INT);CREATE TABLE problem(host INT, account TEXT, "
     "file TEXT, line INT, reason TEXT);CREATE TABLE stale(host INT, file TEXT, "
     "message TEXT);CREATE TABLE expected(name TEXT COLLATE NOCASE PRIMARY KEY) "
-    "WITHOUT ROWID;CREATE TABLE old_host AS SELECT * FROM host;"
+    "WITHOUT ROWID;CREATE TABLE owner(id INTEGER PRIMARY KEY, person TEXT,"
+    " team TEXT);CREATE TABLE old_host AS SELECT * FROM host;"
     "CREATE TABLE change(kind TEXT, id INT, host TEXT, guarded INT,"
     " account TEXT, file TEXT, line INT, fp TEXT, type TEXT, bits INT,"
     " verdict INT, sources TEXT, comment TEXT, part TEXT, last INT,"
@@ -63,6 +65,7 @@ enum {
 	ADD_LOGIN,
 	ADD_PROBLEM,
 	ADD_EXPECTED,
+	ADD_OWNER,
 	NEWEST,
 	ADD_STALE,
 	SET_OLD,
@@ -92,6 +95,7 @@ static const char *const sql[STATEMENTS] = {
 	[ADD_LOGIN] = "INSERT INTO login VALUES(?,?,?,?,?,?,?,?,?)",
 	[ADD_PROBLEM] = "INSERT INTO problem VALUES(?,?,?,?,?)",
 	[ADD_EXPECTED] = "INSERT OR IGNORE INTO expected VALUES(?)",
+	[ADD_OWNER] = "INSERT INTO owner VALUES(?,?,?)",
 	[NEWEST] =
 	    "SELECT l.revision, l.time, h.name FROM list l JOIN host h ON"
 	    " h.id=l.host WHERE l.plausible=1 AND l.kind=? AND l.file=?"
@@ -127,7 +131,8 @@ fleet_open(struct fleet *f)
 	if (sqlite3_open_v2("", &f->db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
 		    SQLITE_OPEN_NOMUTEX,
-		NULL) != SQLITE_OK)
+		NULL) != SQLITE_OK ||
+	    fleet_owners_register(f) != SQLITE_OK)
 		return failed(f);
 	if (!fleet_execute(f, schema))
 		return false;
@@ -146,6 +151,7 @@ fleet_close(struct fleet *f)
 		sqlite3_finalize(f->statement[i]);
 	sqlite3_close(f->db);
 	f->db = NULL;
+	fleet_owners_free(f);
 }
 
 /* A number; NULL if it is not known. */
@@ -326,6 +332,13 @@ fleet_expect(struct fleet *f, const char *host)
 	return run(f, ADD_EXPECTED, NULL, "t", host);
 }
 
+bool
+fleet_add_owner(struct fleet *f, int64_t id, const char *person,
+    const char *team)
+{
+	return run(f, ADD_OWNER, NULL, "ntt", id, person, team);
+}
+
 /* --- what all of them together say -------------------------------------- */
 
 /*
@@ -475,7 +488,9 @@ fleet_join(struct fleet *f)
 		   "CREATE TABLE entry AS SELECT h.id AS host, h.guarded,"
 		   " p.account, count(DISTINCT p.key) AS keys, iif(min(p.key)="
 		   "max(p.key), p.key, NULL) AS key, iif(min(p.file)="
-		   "max(p.file), p.file, NULL) AS file FROM place p JOIN host h"
+		   "max(p.file), p.file, NULL) AS file, iif(min(p.comment)="
+		   "max(p.comment), p.comment, NULL) AS comment FROM place p"
+		   " JOIN host h"
 		   " ON h.id=p.host JOIN account a ON a.id=p.account WHERE"
 		   " p.verdict=4 AND h.guarded IS NOT 1 AND (a.name IS NOT NULL"
 		   " OR (p.part='ca' AND h.user_ca)) GROUP BY p.account;"

@@ -12,6 +12,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FLEET_UNKNOWN (-1) /* of a number or a yes or no */
@@ -35,6 +36,8 @@ struct fleet {
 	uint64_t max_age, list_max_age; /* in days; 0: any */
 	int64_t hosts;			/* that have an id, from 1 on */
 	bool since;			/* there are older audits */
+	struct fleet_owner *owner;	/* of report/owners */
+	size_t owners;
 };
 
 /* Of a host. Its id comes from fleet_new_host. */
@@ -111,6 +114,9 @@ bool fleet_add_login(struct fleet *f, const struct fleet_login *l);
 bool fleet_add_problem(struct fleet *f, int64_t host,
     const struct fleet_problem *p);
 bool fleet_expect(struct fleet *f, const char *host);
+/* team may be NULL. */
+bool fleet_add_owner(struct fleet *f, int64_t id, const char *person,
+    const char *team);
 
 /*
  * report/since. After the last older audit: keeps them apart, so that new ones
@@ -140,6 +146,7 @@ enum fleet_kind {
 	/* The inventory: nothing is wrong with it. */
 	FLEET_KIND_SHARED, /* a place of a key of several accounts, by key */
 	FLEET_KIND_UNIQUE, /* a key of one account of one host only */
+	FLEET_KIND_OWNED,  /* as FLEET_KIND_LISTED, by owner; not in CSV */
 	/* What changed since the older audits: a key, or without one a host. */
 	FLEET_KIND_NOW_GUARDED,
 	FLEET_KIND_NOW_UNGUARDED,
@@ -157,7 +164,8 @@ struct fleet_row {
 	const char *fp, *type; /* type, bits, verdict: as this host says */
 	int64_t bits;
 	const char *verdict, *sources, *comment, *part;
-	int64_t guarded;   /* whether the host is */
+	int64_t guarded; /* whether the host is */
+	const char *owner, *team;
 	const char *worst; /* verdict of any host on the key of a place */
 	bool disputed;	   /* hosts differ about its type or its size */
 	int64_t last;	   /* login, in seconds since 1970 */

@@ -96,9 +96,16 @@ problem_to_json(sqlite3_stmt *s)
 static json_t *
 place_to_json(sqlite3_stmt *s)
 {
-	return json_pack("[o, s?, s, o, s, s, o, s?]", number(s, 0), text(s, 1),
-	    text(s, 2), number(s, 3), text(s, 4), text(s, 5), number(s, 6),
-	    text_or_null(s, 7));
+	json_t *place = json_pack("[o, s?, s, o, s, s, o, s?]", number(s, 0),
+	    text(s, 1), text(s, 2), number(s, 3), text(s, 4), text(s, 5),
+	    number(s, 6), text_or_null(s, 7));
+
+	if (place != NULL && sqlite3_column_type(s, 8) != SQLITE_NULL &&
+	    json_array_append_new(place, number(s, 8)) != 0) {
+		json_decref(place);
+		place = NULL;
+	}
+	return place;
 }
 
 static json_t *
@@ -266,8 +273,10 @@ add_keys(struct page *p)
 		    name_to_json },
 		{ "places",
 		    "SELECT p.host-1, a.name, p.file, p.line, p.comment, "
-		    "p.part, l.last, l.source FROM place p JOIN account a ON "
-		    "a.id=p.account JOIN key k ON k.id=p.key LEFT JOIN login l "
+		    "p.part, l.last, l.source, owner_id(k.fp, p.comment, "
+		    "a.name, h.name)-1 FROM place p JOIN account a ON "
+		    "a.id=p.account JOIN host h ON h.id=p.host JOIN key k ON "
+		    "k.id=p.key LEFT JOIN login l "
 		    "ON l.rowid=iif(a.name IS NULL, (SELECT g.rowid FROM login "
 		    "g WHERE g.host=p.host AND  g.fp=k.fp ORDER BY g.last DESC "
 		    "LIMIT 1), (SELECT g.rowid FROM login g WHERE "
@@ -298,6 +307,28 @@ add_gone(struct page *p)
 	const bool ok = add_array(p, "gone", gone, FLEET_LISTED, gone_to_json);
 
 	sqlite3_finalize(gone);
+	return ok;
+}
+
+static json_t *
+owner_to_json(sqlite3_stmt *s)
+{
+	return json_pack("[s, s?]", text(s, 0), text(s, 1));
+}
+
+/* Those of --owners, if there are any. */
+static bool
+add_owners(struct page *p)
+{
+	sqlite3_stmt *owners;
+	bool ok;
+
+	if (p->f->owners == 0)
+		return true;
+	owners = fleet_ask(p->f,
+	    "SELECT person, team FROM owner WHERE ? ORDER BY id");
+	ok = add_array(p, "owners", owners, 1, owner_to_json);
+	sqlite3_finalize(owners);
 	return ok;
 }
 
@@ -345,7 +376,7 @@ add_data(struct page *p)
 	fputs("\n],\"keys\":[", p->out);
 	ok = ok && add_keys(p);
 	fputs("\n]", p->out);
-	ok = ok && add_gone(p) && add_changes(p);
+	ok = ok && add_gone(p) && add_changes(p) && add_owners(p);
 	putc('}', p->out);
 	return ok;
 }

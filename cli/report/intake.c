@@ -16,6 +16,7 @@
 #include "keys/input.h"
 #include "kv_lines.h"
 #include "report/clean.h"
+#include "report/owners.h"
 #include "reading/report.h"
 
 /* A line with more values would need too much memory. No audit has so many. */
@@ -799,13 +800,19 @@ intake_audits(struct fleet *f, const char *path)
 		read_audit(f, path, -1, "no *.json is in this folder"));
 }
 
-bool
-intake_hosts(struct fleet *f, const char *path)
+/*
+ * Has take read each line of a file, without its line end. False after a
+ * message, also if take gives a reason.
+ */
+static bool
+each_line(struct fleet *f, const char *path,
+    bool (*take)(struct fleet *f, char *line, const char **whyp))
 {
 	static uint8_t buf[HOST_LINE_BYTES];
-	char name[NAMES_SHOWN];
+	char text[HOST_LINE_BYTES];
 	struct kv_lines lines;
 	struct kv_span line;
+	const char *why = NULL;
 	bool more = true, ok = true;
 	int fd = files_open(path, 0);
 
@@ -814,26 +821,46 @@ intake_hosts(struct fleet *f, const char *path)
 	kv_lines_init(&lines, fd, buf, sizeof(buf));
 	while (ok && more) {
 		const enum kv_err err = kv_lines_next(&lines, &line, &more);
-		const uint8_t *hash;
 
-		if (err != KV_OK) {
-			ok = cli_error_at(path, lines.number,
-			    err == KV_ERR_SYSTEM ? strerror(errno) :
-						   kv_strerror(err));
-			break;
+		if (err == KV_OK) {
+			snprintf(text, sizeof(text), "%.*s", (int)line.len,
+			    (const char *)line.p);
+			ok = take(f, text, &why);
+		} else {
+			why = err == KV_ERR_SYSTEM ? strerror(errno) :
+						     kv_strerror(err);
+			ok = false;
 		}
-		hash = line.len > 0 ? memchr(line.p, '#', line.len) : NULL;
-		if (hash != NULL)
-			line.len = (size_t)(hash - line.p);
-		while (line.len > 0 && isspace(line.p[line.len - 1]))
-			line.len--;
-		for (; line.len > 0 && isspace(*line.p); line.len--)
-			line.p++;
-		if (line.len == 0)
-			continue;
-		clean_text(line.p, line.len, name, sizeof(name));
-		ok = fleet_expect(f, name);
+		if (why != NULL && !ok)
+			cli_error_at(path, lines.number, why);
 	}
 	close(fd);
 	return ok;
+}
+
+static bool
+expect_host(struct fleet *f, char *line, const char **whyp)
+{
+	char name[NAMES_SHOWN];
+	size_t len = strcspn(line, "#");
+
+	(void)whyp;
+	while (len > 0 && isspace((unsigned char)line[len - 1]))
+		len--;
+	for (; len > 0 && isspace((unsigned char)*line); len--)
+		line++;
+	clean_text(line, len, name, sizeof(name));
+	return len == 0 || fleet_expect(f, name);
+}
+
+bool
+intake_hosts(struct fleet *f, const char *path)
+{
+	return each_line(f, path, expect_host);
+}
+
+bool
+intake_owners(struct fleet *f, const char *path)
+{
+	return each_line(f, path, fleet_owners_add);
 }

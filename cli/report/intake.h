@@ -28,4 +28,7 @@ bool intake_audits(struct fleet *f, const char *path);
  */
 bool intake_hosts(struct fleet *f, const char *path);
 
+/* Reads whose keys are whose: report/owners. False after a message. */
+bool intake_owners(struct fleet *f, const char *path);
+
 #endif

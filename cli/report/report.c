@@ -19,7 +19,7 @@
 #define MAX_AGE_MAX 36500
 
 struct options {
-	const char *html, *sarif, *hosts;
+	const char *html, *sarif, *hosts, *owners;
 	const char **since; /* n_since of them */
 	size_t n_since;
 	bool csv, all;
@@ -111,7 +111,9 @@ report_audits(const struct options *o, char **path, int n)
 		files_promise(o->html);
 	if (o->sarif != NULL)
 		files_promise(o->sarif);
-	ok = fleet_open(&f) && (o->hosts == NULL || intake_hosts(&f, o->hosts));
+	ok = fleet_open(&f) &&
+	    (o->hosts == NULL || intake_hosts(&f, o->hosts)) &&
+	    (o->owners == NULL || intake_owners(&f, o->owners));
 
 	for (size_t i = 0; ok && i < o->n_since; i++)
 		ok = intake_audits(&f, o->since[i]);
@@ -142,6 +144,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ .name = "csv", .flag = &o->csv },
 		{ .name = "sarif", .text = &o->sarif },
 		{ .name = "hosts", .text = &o->hosts },
+		{ .name = "owners", .text = &o->owners },
 		{ .name = "since", .text = o->since, .n = &o->n_since },
 		{ .name = "max-age", .text = &max_age },
 		{ .name = "all", .flag = &o->all },
@@ -188,8 +191,8 @@ const struct cli_command cli_report = {
 	.name = "report",
 	.help = CLI_REPORT_HELP,
 	.synopsis = "[--html FILE] [--csv] [--sarif FILE] [--all] "
-		    "[--since OLD]... [--hosts FILE] [--max-age DAYS] "
-		    "AUDIT...",
+		    "[--since OLD]... [--owners FILE] [--hosts FILE] "
+		    "[--max-age DAYS] AUDIT...",
 	.details =
 	    "  --html FILE      write a page that needs no network\n"
 	    "  --csv            print a row for each finding instead of text\n"
@@ -198,6 +201,8 @@ const struct cli_command cli_report = {
 	    "account has\n"
 	    "  --since OLD      what changed since OLD, an audit or folder; may "
 	    "repeat\n"
+	    "  --owners FILE    whose keys are whose: a line for each key, "
+	    "comment or account\n"
 	    "  --hosts FILE     names, one a line, of the hosts that should "
 	    "have an audit\n"
 	    "  --max-age DAYS   tell of older ones (default: audits 30, lists "

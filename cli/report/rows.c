@@ -17,15 +17,23 @@
 	" l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
 #define LAST_LOGIN LAST("l.last") " AS last, " LAST("l.source") " AS source"
 #define HOST "h.name AS host, h.guarded"
+/* The same, and whose the key is: w, which OWNED joins. */
+#define OWNED_HOST HOST ", w.person AS owner, w.team"
+#define OWNED " LEFT JOIN owner w ON w.id=owner_id("
 #define PLACES \
-	"SELECT " HOST ", a.name AS account, p.file, p.line, k.fp, p.type," \
+	"SELECT " OWNED_HOST ", a.name AS account, p.file, p.line, k.fp," \
+	" p.type," \
 	" p.bits, p.verdict, p.sources, p.comment, p.part, k.accounts," \
 	" k.hosts, k.verdict AS worst, k.disputed, " LAST_LOGIN \
 	" FROM place p JOIN key k ON k.id=p.key JOIN host h ON h.id=p.host" \
-	" JOIN account a ON a.id=p.account "
+	" JOIN account a ON a.id=p.account" OWNED \
+	"k.fp, p.comment, a.name, h.name) "
 #define CHANGES(kind) \
 	{ \
-		kind, "SELECT * FROM change WHERE kind='" kind "'" \
+		kind, \
+		    "SELECT c.*, w.person AS owner, w.team FROM change c" OWNED \
+		    "c.fp, c.comment, c.account, c.host) WHERE c.kind='" kind \
+		    "' ORDER BY c.rowid" \
 	}
 #define HOSTS "SELECT " HOST ", h.file, h.reason AS message FROM host h "
 
@@ -33,32 +41,35 @@ static const struct {
 	const char *name, *sql;
 } kinds[FLEET_KINDS] = {
 	[FLEET_KIND_UNGUARDED] = { "unguarded",
-	    "SELECT " HOST ", a.name AS account, e.file, k.fp, k.type, k.bits,"
-	    " 4 AS verdict, l.last, l.source, e.keys || iif(e.keys=1,"
+	    "SELECT " OWNED_HOST
+	    ", a.name AS account, e.file, k.fp, k.type, k.bits,"
+	    " e.comment, 4 AS verdict, l.last, l.source, e.keys || iif(e.keys=1,"
 	    " ' listed key gets in', ' listed keys get in') ||"
 	    " iif(a.name IS NULL, ' as any account, by certificates', '') ||"
 	    " ': this host is not guarded, or only logs' AS message"
 	    " FROM entry e JOIN host h ON h.id=e.host JOIN account a ON"
 	    " a.id=e.account LEFT JOIN key k ON k.id=e.key LEFT JOIN login l ON"
 	    " l.rowid=(SELECT g.rowid FROM login g WHERE g.account=e.account"
-	    " AND g.verdict=4 AND g.in_file ORDER BY g.last DESC LIMIT 1)"
-	    " WHERE e.guarded=0 ORDER BY h.name, h.id, a.name" },
+	    " AND g.verdict=4 AND g.in_file ORDER BY g.last DESC LIMIT 1)" OWNED
+	    "k.fp, e.comment, a.name, h.name) WHERE e.guarded=0"
+	    " ORDER BY h.name, h.id, a.name" },
 	[FLEET_KIND_LISTED] = { "listed",
 	    PLACES "WHERE p.verdict=4 ORDER BY h.name, h.id, a.name, p.file,"
 		   " p.line, p.rowid" },
 	[FLEET_KIND_LOCKED] = { "locked",
-	    "SELECT " HOST ", a.name AS account, a.listed || ' of ' ||"
+	    "SELECT " OWNED_HOST ", a.name AS account, a.listed || ' of ' ||"
 	    " a.keys || iif(a.keys=1, ' key is', ' keys are') || ' listed, and"
 	    " no other lets in' || CASE h.guarded WHEN 1 THEN ': it is locked"
 	    " out' WHEN 0 THEN ': it would be locked out' ELSE '' END AS message"
-	    " FROM account a JOIN host h ON h.id=a.host WHERE a.listed>0 AND"
-	    " a.usable=0 AND a.name IS NOT NULL ORDER BY h.name, h.id,"
-	    " a.name" },
+	    " FROM account a JOIN host h ON h.id=a.host" OWNED
+	    "NULL, NULL, a.name, h.name) WHERE a.listed>0 AND a.usable=0 AND"
+	    " a.name IS NOT NULL ORDER BY h.name, h.id, a.name" },
 	[FLEET_KIND_GONE] = { "gone",
-	    "SELECT " HOST ", a.name AS account, l.log AS file, l.fp,"
+	    "SELECT " OWNED_HOST ", a.name AS account, l.log AS file, l.fp,"
 	    " l.type, l.verdict, l.last, l.source FROM login l JOIN host h ON"
-	    " h.id=l.host JOIN account a ON a.id=l.account WHERE l.verdict=4"
-	    " AND NOT l.in_file ORDER BY h.name, h.id, a.name, l.last DESC" },
+	    " h.id=l.host JOIN account a ON a.id=l.account" OWNED
+	    "l.fp, NULL, a.name, h.name) WHERE l.verdict=4 AND NOT l.in_file"
+	    " ORDER BY h.name, h.id, a.name, l.last DESC" },
 	[FLEET_KIND_DISPUTED] = { "disputed",
 	    "SELECT DISTINCT " HOST ", k.fp, p.type, p.bits, k.accounts,"
 	    " k.hosts, 'audits disagree about the type or the size of this key'"
@@ -97,6 +108,9 @@ static const struct {
 	[FLEET_KIND_UNIQUE] = { "unique",
 	    PLACES "WHERE k.accounts=1 ORDER BY k.verdict=4 DESC, h.name, h.id,"
 		   " a.name, p.file, p.line, p.rowid" },
+	[FLEET_KIND_OWNED] = { "owned",
+	    PLACES "WHERE p.verdict=4 ORDER BY w.id IS NULL, w.team, w.person,"
+		   " h.name, h.id, a.name, p.file, p.line, p.rowid" },
 	[FLEET_KIND_NOW_GUARDED] = CHANGES("newly-guarded"),
 	[FLEET_KIND_NOW_UNGUARDED] = CHANGES("no-longer-guarded"),
 	[FLEET_KIND_NEW] = CHANGES("new"),
@@ -192,6 +206,8 @@ read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
 		.comment = text(&c, "comment"),
 		.part = text(&c, "part"),
 		.guarded = number(&c, "guarded"),
+		.owner = text(&c, "owner"),
+		.team = text(&c, "team"),
 		.worst = verdict(&c, "worst"),
 		.disputed = number(&c, "disputed") == 1,
 		.last = number(&c, "last"),

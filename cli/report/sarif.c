@@ -195,6 +195,8 @@ properties(const struct fleet_row *row)
 		{ "comment", row->comment },
 		{ "part", row->part },
 		{ "lastLoginFrom", row->from },
+		{ "owner", row->owner },
+		{ "team", row->team },
 		{ "guarded",
 		    row->guarded != FLEET_UNKNOWN ?
 			report_yes_or_no(row->guarded) :

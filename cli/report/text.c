@@ -14,7 +14,7 @@
 struct section {
 	const char *title;
 	bool begun;
-	char host[280], fp[80]; /* of the row before */
+	char host[280], fp[80], owner[520]; /* of the row before */
 	uint64_t keys, places;
 	uint64_t left_out; /* rows */
 };
@@ -45,7 +45,8 @@ begin(struct section *s)
 static const char *
 state_of(const struct fleet_row *row)
 {
-	if (row->kind > FLEET_KIND_GONE || row->guarded == FLEET_UNKNOWN)
+	if ((row->kind > FLEET_KIND_GONE && row->kind != FLEET_KIND_OWNED) ||
+	    row->guarded == FLEET_UNKNOWN)
 		return "";
 	return row->guarded != 0 ? " (guarded)" : " (not guarded)";
 }
@@ -95,6 +96,18 @@ print_key(const struct fleet_row *row)
 		cli_printf(stdout, " [%s]", row->sources);
 }
 
+/* " (owner: Alice, platform)", if that is known. */
+static void
+print_owner(const struct fleet_row *row)
+{
+	if (row->owner == NULL)
+		return;
+	cli_printf(stdout, " (owner: %s", row->owner);
+	if (is_said(row->team))
+		cli_printf(stdout, ", %s", row->team);
+	putchar(')');
+}
+
 /* "; last came in 2026-11-20T08:00:00Z from 192.0.2.7". */
 static void
 print_login(const struct fleet_row *row)
@@ -108,10 +121,10 @@ print_login(const struct fleet_row *row)
 		cli_printf(stdout, " from %s", row->from);
 }
 
-static bool
-print_listed(const struct fleet_row *row, void *section)
+/* What of a listed key comes behind its host, up to the line's end. */
+static void
+print_listed_key(const struct fleet_row *row)
 {
-	begin_place(section, row);
 	cli_printf(stdout, "%s ", account_of(row));
 	print_place(row);
 	putchar(':');
@@ -119,8 +132,38 @@ print_listed(const struct fleet_row *row, void *section)
 	print_word(row->comment);
 	if (row->part != NULL && strcmp(row->part, "ca") == 0)
 		fputs(" (CA)", stdout);
+	if (row->kind != FLEET_KIND_OWNED)
+		print_owner(row);
 	print_login(row);
 	putchar('\n');
+}
+
+static bool
+print_listed(const struct fleet_row *row, void *section)
+{
+	begin_place(section, row);
+	print_listed_key(row);
+	return true;
+}
+
+/* Below its owner. */
+static bool
+print_owned(const struct fleet_row *row, void *section)
+{
+	struct section *s = section;
+	const bool team = is_said(row->team);
+	char owner[sizeof(s->owner)];
+
+	begin(s);
+	snprintf(owner, sizeof(owner), "%s%s%s%s",
+	    row->owner != NULL ? row->owner : "(no line of --owners)",
+	    team ? " (" : "", team ? row->team : "", team ? ")" : "");
+	if (strcmp(s->owner, owner) != 0) {
+		memcpy(s->owner, owner, sizeof(owner));
+		cli_printf(stdout, "  %s\n", owner);
+	}
+	cli_printf(stdout, "    %s%s ", row->host, state_of(row));
+	print_listed_key(row);
 	return true;
 }
 
@@ -130,6 +173,7 @@ print_gone(const struct fleet_row *row, void *section)
 	begin_place(section, row);
 	cli_printf(stdout, "%s:", account_of(row));
 	print_key(row);
+	print_owner(row);
 	print_login(row);
 	putchar('\n');
 	return true;
@@ -142,6 +186,7 @@ print_whole_place(const struct fleet_row *row)
 	cli_printf(stdout, "%s %s ", row->host, account_of(row));
 	print_place(row);
 	print_word(row->comment);
+	print_owner(row);
 	putchar('\n');
 }
 
@@ -253,6 +298,7 @@ print_message(const struct fleet_row *row, void *section)
 		fputs(": ", stdout);
 	}
 	cli_printf(stdout, "%s", row->message != NULL ? row->message : "");
+	print_owner(row);
 	print_login(row);
 	putchar('\n');
 	return true;
@@ -275,6 +321,7 @@ print_change(const struct fleet_row *row, void *section)
 		printf(": %s:", row->verdict);
 		print_key(row);
 		print_word(row->comment);
+		print_owner(row);
 		print_login(row);
 	}
 	if (is_said(row->message))
@@ -372,6 +419,7 @@ static const struct form forms[] = {
 	    print_gone },
 	{ FLEET_KIND_SHARED, "Keys of several accounts", print_shared },
 	{ FLEET_KIND_UNIQUE, "Keys seen nowhere else", print_unique },
+	{ FLEET_KIND_OWNED, "Listed keys by owner", print_owned },
 	{ FLEET_KIND_DISPUTED, "Keys about which audits disagree",
 	    print_disputed },
 	{ FLEET_KIND_UNANSWERED, "Hosts that did not answer", print_host },
@@ -402,7 +450,8 @@ report_text(struct fleet *f, const struct fleet_totals *t)
 				      "Nothing changed since the older "
 				      "audits.");
 	for (size_t i = 0; ok && i < sizeof(forms) / sizeof(*forms); i++)
-		if ((forms[i].kind >= FLEET_KIND_NOW_GUARDED) == f->since)
+		if ((forms[i].kind >= FLEET_KIND_NOW_GUARDED) == f->since &&
+		    (forms[i].kind != FLEET_KIND_OWNED || f->owners > 0))
 			ok = print_section(f, &forms[i]);
 	return cli_stdout_ok() && ok;
 }

@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 from collections import defaultdict
 from datetime import datetime, timezone
 from typing import NamedTuple
@@ -11,7 +12,8 @@ DAY = 86400
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 WORST = ["clean", "allowed", "unsupported", "error", "listed"]
 COLUMNS = ["finding", "host", "account", "file", "line", "fingerprint", "type", "bits", "verdict", "sources", "part",
-           "comment", "accounts", "hosts", "last_login", "login_from", "message", "guarded", "group"]
+           "comment", "accounts", "hosts", "last_login", "login_from", "message", "guarded", "group",
+           "owner", "team"]
 PROBLEMS_KEPT = 100
 NASTY = ["", "work laptop", "=1+1", " +cmd|'/C calc'!A0", "x;=SUM(A1)", 'x; "@y', "-2", "\u202eevil\u202c", "a\tb\nc\r",
          "\x1b[2J\x07", "</script><!--", "&amp;&lt;", "\u2028\u2029", "\x00nul", "\ufeffbom", "＝1", "\U0001f511 key",
@@ -152,6 +154,25 @@ def random_fleet(rnd, folder, now):
     return paths, hosts
 
 
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def random_owners(rnd, file, fingerprints):
+    """Writes a file for --owners."""
+    lines = ["# whose keys", ""]
+    for number in range(rnd.randrange(12)):
+        kind = rnd.choice(["key", "comment", "account"])
+        pattern = {"key": rnd.choice([*fingerprints, "SHA256:none"]),
+                   "comment": rnd.choice(["*laptop*", "", "=*", "?2", "*\\x1b*", "l*", '*"twice"']),
+                   "account": rnd.choice(["user1", "user?", "u*@host*", "*@localhost", "user3@odd*", "*@no*"])}[kind]
+        person = rnd.choice(["Alice", "Bob \x1b", "=1+1", "</script>"])
+        team = rnd.choice([[], [quoted(f"team {number % 2}")]])
+        lines.append(" ".join([kind, quoted(pattern), quoted(person), *team, *rnd.choice([[], ["# why"]])]))
+    file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return file
+
+
 # --- a second implementation ------------------------------------------------
 
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff"
@@ -236,11 +257,43 @@ def last_login(host, one):
     return max(found, key=lambda pair: pair[0]) if found else (None, None)
 
 
+def wild(pattern, text):
+    """Whether a text is like a pattern with * and ?."""
+    parts = (".*" if one == "*" else "." if one == "?" else re.escape(one) for one in pattern)
+    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+
+
+class Owners:
+    """The lines of a file for --owners. The first that matches counts."""
+
+    def __init__(self, file=None):
+        lines = file.read_text(encoding="utf-8").splitlines() if file else []
+        words = [shlex.split(line, comments=True) for line in lines]
+        self.lines = [(kind, clean(pattern, 512), clean(person, 256), clean(team[0], 256) if team else None)
+                      for kind, pattern, person, *team in filter(None, words)]
+
+    def find(self, fp, comment, account, host):
+        """The number of a line, or None."""
+        for number, (kind, pattern, *_) in enumerate(self.lines):
+            name, at, where = pattern.rpartition("@")
+            if {"key": fp == pattern, "comment": comment is not None and wild(pattern, comment),
+                "account": account is not None and (wild(name, account) and wild(where, host) if at else
+                                                    wild(pattern, account))}[kind]:
+                return number
+        return None
+
+    def row(self, fp, comment, account, host):
+        """The columns of --csv."""
+        number = self.find(fp, comment, account, host)
+        return {} if number is None else dict(zip(("owner", "team"), self.lines[number][2:]))
+
+
 class Join:
     """What keyveto report must say of these audits."""
 
-    def __init__(self, paths, hosts_file=None, now=0, max_age=(30, 120)):
+    def __init__(self, paths, hosts_file=None, now=0, max_age=(30, 120), owners=None):
         self.hosts = [read_host(path) for path in paths]
+        self.owners_file = Owners(owners)
         self.now, self.max_age = now, max_age
         self.verdict, self.owners, self.on = defaultdict(int), defaultdict(set), defaultdict(set)
         self.claims = defaultdict(set)
@@ -298,7 +351,11 @@ class Join:
                         fingerprint=fp, type=one["type"], bits=one["bits"], verdict=one["verdict"],
                         sources=", ".join(one["sources"]), part=one["part"], comment=clean(one["comment"], 512),
                         accounts=len(self.owners[fp]), hosts=len(self.on[fp]), last_login=iso(last),
-                        login_from=source)
+                        login_from=source, **self.owner_of(host, fp, one.get("account"), one["comment"]))
+
+    def owner_of(self, host, fp, account, comment=None):
+        comment = None if comment is None else clean(comment, 512)
+        return self.owners_file.row(fp, comment, account, host.name)
 
     def type_of(self, fp):
         """Its type as the page and the row of an account have it."""
@@ -322,10 +379,13 @@ class Join:
                   if one["account"] == account and one["in_file"] and one["last_seconds"] is not None]
         last, source = max(logins, key=lambda pair: pair[0]) if logins else (None, None)
         only = fps.pop() if len(fps) == 1 else None
+        comments = {clean(one["comment"], 512) for one in places}
+        comment = comments.pop() if len(comments) == 1 else None
         n = "1 listed key gets in" if only else f"{len(fps)} listed keys get in"
         return self.row("unguarded", host, account=account, file=files.pop() if len(files) == 1 else None,
                         fingerprint=only, type=only and self.type_of(only), bits=only and self.bits_of(only),
-                        verdict="listed", last_login=iso(last), login_from=source,
+                        verdict="listed", last_login=iso(last), login_from=source, comment=comment,
+                        **self.owners_file.row(only, comment, account, host.name),
                         message=f"{n}{'' if account else ' as any account, by certificates'}: this host is not "
                                 "guarded, or only logs")
 
@@ -351,16 +411,17 @@ class Join:
         for account in host.listed:
             if account is not None and host.listed[account] and not host.usable[account]:
                 n, of = host.listed[account], host.count[account]
+                owner = self.owner_of(host, None, account)
                 then = {True: ": it is locked out", False: ": it would be locked out", None: ""}[host.guarded]
                 yield self.row("locked", host, account=account, message=f"{n} of {of} "
-                               f"{'key is' if of == 1 else 'keys are'} listed, and no other lets in{then}")
+                               f"{'key is' if of == 1 else 'keys are'} listed, and no other lets in{then}", **owner)
         for account, places in self.entries(host, False).items():
             yield self.entry_row(host, account, places)
         for one in host.logins:
             if not one["in_file"] and one["last_seconds"] is not None:
                 yield self.row("gone", host, account=one["account"], file=one["log"], fingerprint=fp_of(one),
                                type=one["type"], verdict="listed", last_login=iso(one["last_seconds"]),
-                               login_from=one["from"])
+                               login_from=one["from"], **self.owner_of(host, fp_of(one), one["account"]))
         for file, message in host.stale:
             yield self.row("old", host, file=file, message=message)
         for one in (host.header.get("doctor") or {"checks": []})["checks"]:
@@ -397,7 +458,8 @@ class Join:
                          if everything or self.verdict[fp] > 0 or len(self.owners[fp]) > 1],
                 "gone": [[number, one["account"], fp_of(one), one["type"], one["last_seconds"], one["from"]]
                          for number, host in enumerate(self.hosts) for one in host.logins
-                         if not one["in_file"] and one["last_seconds"] is not None]}
+                         if not one["in_file"] and one["last_seconds"] is not None],
+                **({"owners": [list(line[2:]) for line in self.owners_file.lines]} if self.owners_file.lines else {})}
 
     def page_host(self, host):
         header, end = host.header, host.end or {}
@@ -435,8 +497,9 @@ class Join:
                 sources |= set(one["sources"])
                 lists |= {*one["filters"], *one["lists"]}
                 reasons.add(one["reason"])
+                owner = self.owners_file.find(fp, clean(one["comment"], 512), one.get("account"), host.name)
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
-                               one["part"], *last_login(host, one)])
+                               one["part"], *last_login(host, one), *([] if owner is None else [owner])])
         return {"fp": fp, "type": self.type_of(fp), "bits": self.bits_of(fp), "verdict": WORST[self.verdict[fp]],
                 "sources": sorted(sources), "lists": sorted(lists), "reason": (reasons - {""} or {None}).pop(),
                 "places": places}

@@ -33,7 +33,7 @@ LOCATION = an_object(                                                           
                       "items": an_object("name fullyQualifiedName", name=TEXT, fullyQualifiedName=TEXT)})
 PROPERTIES = an_object("host", **{name: {"type": "string"} for name in (             # 3.8
     "host", "account", "fingerprint", "type", "sources", "comment", "part", "lastLoginFrom", "lastLogin",
-    "guarded")})
+    "guarded", "owner", "team")})
 RESULT = an_object(                                                                  # 3.27
     "ruleId ruleIndex level message locations partialFingerprints", ruleId=TEXT,
     ruleIndex={"type": "integer", "minimum": 0}, level=LEVEL, message=MESSAGE,

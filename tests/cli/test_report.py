@@ -16,7 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from fleet_audits import COLUMNS, Join, cell, key_object, random_fleet, random_fingerprint, random_header, random_key
+from fleet_audits import (COLUMNS, Join, cell, key_object, random_fleet, random_fingerprint, random_header, random_key,
+                          random_owners)
 from fleet_weeks import Weeks, random_weeks
 from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, keyveto, lacks
 from runs import nothing_raw, run
@@ -62,9 +63,12 @@ def test_all_forms_say_what_a_second_implementation_says(scratch, seed):
     now = int(time.time())
     paths, hosts = random_fleet(rnd, scratch, now)
     join = Join(paths, hosts, now)
+    owners = random_owners(rnd, scratch / "owners", list(join.owners))
+    join = Join(paths, hosts, now, owners=owners)
     page, log = scratch / "page.html", scratch / "log.sarif"
     everything = ["--all"] if seed % 2 else []
-    words = ["report", "--hosts", hosts, "--csv", "--html", page, "--sarif", log, *everything, *paths]
+    words = ["report", "--hosts", hosts, "--owners", owners, "--csv", "--html", page, "--sarif", log, *everything,
+             *paths]
     done = subprocess.run([KEYVETO, *words], capture_output=True, timeout=PATIENCE, check=False)
     equal(done.returncode, join.status, done.stderr)
     parsed = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
@@ -73,7 +77,7 @@ def test_all_forms_say_what_a_second_implementation_says(scratch, seed):
     same(Counter(map(tuple, parsed[1:])), expected)
     compare_pages(data_of(page), join.page(bool(everything)))
     compare_sarif(json.loads(log.read_text(encoding="ascii")), list(join.rows()))
-    text = run("report", "--hosts", hosts, *paths)
+    text = run("report", "--hosts", hosts, "--owners", owners, *paths)
     nothing_raw(text.out)
     compare_text(text.out.decode(), join)
 
@@ -125,12 +129,12 @@ def compare_sarif(log, rows):
         parts = urlsplit(where["artifactLocation"]["uri"])
         places[one["ruleId"], unquote(parts.netloc), unquote(parts.path), where.get("region", {}).get("startLine"),
                one["properties"].get("account"), one["properties"].get("comment"),
-               one["properties"].get("guarded")] += 1
+               one["properties"].get("guarded"), one["properties"].get("owner"), one["properties"].get("team")] += 1
     expected = Counter()
     for row in rows:
         file = row.get("file") or ""
         expected[row["finding"], row["host"], file if file.startswith("/") else "/", row.get("line"),
-                 row.get("account"), row.get("comment"), row["guarded"]] += 1
+                 row.get("account"), row.get("comment"), row["guarded"], row.get("owner"), row.get("team")] += 1
     same(places, expected)
 
 
@@ -158,6 +162,10 @@ def compare_text(text, join):
     for row in places:
         place = f"{row['file']}:{row['line']}" if row["line"] else row["file"]
         contains(text, f"    {row['account'] or '(host)'} {place}: {row['type']} {row['bits']} {row['fingerprint']}")
+    owned = text.partition("\nListed keys by owner\n")[2].partition("\n\n")[0]
+    equal(len(re.findall(r"^    ", owned, re.MULTILINE)), len(places) if join.owners_file.lines else 0)
+    names = {row.get("owner") or "(no line of --owners)" for row in places} if join.owners_file.lines else set()
+    equal({re.sub(r"(?<=\S) \(team \d\)$", "", line) for line in re.findall(r"^  (\S.*)$", owned, re.MULTILINE)}, names)
 
 
 def test_one_audit_of_one_host(scratch):
@@ -367,7 +375,44 @@ def test_hosts_of_one_name_are_told_apart_by_their_files(scratch):
     equal([(row["finding"], row["host"]) for row in rows if row["fingerprint"]], [("new", "web1")])
     equal({(row["finding"], row["host"]) for row in rows if not row["fingerprint"]},
           {("gone", "evil"), ("new", "web1")})
-    contains(keyveto("report", "--since", scratch / "old", *(scratch / "new").iterdir(), status=1).stderr, "each older audit needs")
+    done = keyveto("report", "--since", scratch / "old", *(scratch / "new").iterdir(), status=1)
+    contains(done.stderr, "each older audit needs its own --since")
+
+
+def test_owners_by_key_comment_and_account(scratch):
+    """The first line that matches counts. Each owner has a list."""
+    one, two, three = (listed(account, line, random.Random(line), comment=comment, sources=[], part="key", bits=2048,
+                              type="ssh-rsa")
+                       for account, line, comment in (("deploy", 1, "ci"), ("alice", 2, "me@laptop"), ("bob", 3, "")))
+    audit = write_audit(scratch / "a.json", header(sshd={**HEADER["sshd"], "guarded": True}), one, two, three,
+                        {**END, "listed": 3})
+    owners = scratch / "owners"
+    owners.write_text(f'# whose keys\nkey {one["fingerprint"]} "Alice Example" platform # her old one\n'
+                      'comment *@laptop "Alice Example" platform\naccount deploy Nobody\naccount b*@web? Bob\n',
+                      encoding="ascii")
+    block = keyveto("report", "--owners", owners, audit, status=1).stdout.partition("\nListed keys by owner\n")[2]
+    place = "    web1 (guarded) {0} /home/{0}/.ssh/authorized_keys:{1}: ssh-rsa 2048 {2}"
+    equal(block.splitlines()[:5],
+          ["  Bob", place.format("bob", 3, three["fingerprint"]), "  Alice Example (platform)",
+           place.format("alice", 2, two["fingerprint"]) + " me@laptop",
+           place.format("deploy", 1, one["fingerprint"]) + " ci"])
+    rows = rows_of("--owners", owners, "--since", write_audit(scratch / "b.json", header(), END), audit, status=1)
+    equal({row["account"]: (row["owner"], row["team"]) for row in rows if row["account"]},
+          {"bob": ("Bob", ""), "alice": ("Alice Example", "platform"), "deploy": ("Alice Example", "platform")})
+
+
+@pytest.mark.parametrize("line, why", [
+    (b"host web1 Bob\n", "KIND is key, comment or account"), (b"account bob\n", "not KIND PATTERN PERSON"),
+    (b"account bob Bob team more\n", "not KIND PATTERN PERSON"), (b'account "bob Bob\n', "unterminated quote"),
+    (b"account " + b"x" * 5000 + b" Bob\n", ":2: "), (b"account a\0b Bob\n", ":2: "),
+    (b"account a A\n" * 10001, ":10002: more than 10000 lines")],
+    ids=["kind", "short", "long", "quote", "bytes", "nul", "lines"])
+def test_a_line_of_owners_that_is_none_is_an_error(scratch, line, why):
+    owners = scratch / "owners"
+    owners.write_bytes(b"# owners\n" + line)
+    done = keyveto("report", "--owners", owners, write_audit(scratch / "a.json", header(), END), status=2)
+    contains(done.stderr, f"keyveto: {owners}:", why)
+    equal(done.stdout, "")
 
 
 def test_two_hosts_of_one_name_are_both_told(scratch):
@@ -504,7 +549,8 @@ def test_a_full_disk_leaves_the_old_page(scratch):
 
 def test_bad_usage(scratch):
     path = write_audit(scratch / "a.json", header(), END)
-    for words in ((), ("--max-age", "x", path), ("--hosts", scratch / "none", path), ("--nonsense", path),
+    for words in ((), ("--max-age", "x", path), ("--hosts", scratch / "none", path),
+                  ("--owners", scratch / "none", path), ("--nonsense", path),
                   ("--html", scratch, path)):
         done = keyveto("report", *words, status=2)
         contains(done.stderr, "keyveto: ")

@@ -238,6 +238,7 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
     files = ((("report", audit), None), (("report", "-"), audit.read_bytes()),
              (("report", "--html", folder / "page.html", audit), None),
              (("report", "--hosts", audit, audit), None), (("report", "--since", folder, audit), None),
+             (("report", "--owners", audit, audit), None),
              (("proof", "verify", audit), None), (("proof", "verify", folder), None),
              (("proof", "verify", "-"), audit.read_bytes()),
              (("proof", "make", "--output", folder / "made", keys), None),

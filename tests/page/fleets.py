@@ -73,11 +73,12 @@ def silent(name, reason="Connection timed out after 30 seconds"):
                 guarded=None, lists=[], doctor=None, accounts=0, keys=0)
 
 
-def place(index, account, file=None, line=1, comment="", last=None, part=None):
-    """A place of a key, as the data has it."""
+def place(index, account, file=None, line=1, comment="", last=None, part=None, owner=None):
+    """A place of a key, as the data has it. owner is its number in "owners"."""
     if file is None:
         file = f"/home/{account}/.ssh/authorized_keys" if account else "/etc/ssh/ssh_host_rsa_key.pub"
-    return [index, account, file, line, comment, part, last, "192.0.2.7" if last is not None else None]
+    return [index, account, file, line, comment, part, last, "192.0.2.7" if last is not None else None,
+            *([] if owner is None else [owner])]
 
 
 def key(name, places, verdict="listed", sources=("badkeys:debianweak",), kind="RSA", bits=2048):
@@ -88,10 +89,11 @@ def key(name, places, verdict="listed", sources=("badkeys:debianweak",), kind="R
             "reason": None, "places": places}
 
 
-def fleet(hosts, keys=(), gone=(), changes=None, made="2026-11-23T13:20:00Z"):
+def fleet(hosts, keys=(), gone=(), changes=None, owners=(), made="2026-11-23T13:20:00Z"):
     """The data of a page."""
     return {"made": made, "version": "0.1.0", "hosts": list(hosts), "keys": list(keys), "gone": list(gone),
-            **({} if changes is None else {"changes": list(changes)})}
+            **({} if changes is None else {"changes": list(changes)}),
+            **({"owners": list(owners)} if owners else {})}
 
 
 KINDS = ["no-longer-guarded", "newly-guarded", "new", "newly-used", "gone"]
@@ -208,8 +210,8 @@ def few():
              host("fine.example.net"), host("late.example.net", time=MADE - 45 * DAY, old=True,
                                             stale=[[None, "the audit is 45 days old"]])]
     keys = [
-        key("everywhere", [place(0, "deploy", line=3, comment="deploy@ci", last=MADE - 2 * DAY),
-                           place(1, "backup", line=1, comment="deploy@ci", last=MADE - 90 * DAY)],
+        key("everywhere", [place(0, "deploy", line=3, comment="deploy@ci", last=MADE - 2 * DAY, owner=1),
+                           place(1, "backup", line=1, comment="deploy@ci", last=MADE - 90 * DAY, owner=0)],
             sources=["badkeys:debianweak", "leaks:github-2025"]),
         key("host key", [place(0, None)], sources=["badkeys:hostkeys"]),
         key("allowed", [place(8, "git", comment="appliance, replaced in March")], verdict="allowed"),
@@ -224,7 +226,7 @@ def few():
                change("gone", None, "retired.example.net", message="the host has no audit any more"),
                change("gone", 9, "fine.example.net", "alice", "alice's first key", "clean", "alice@old-laptop")]
     return fleet(hosts, keys, [[9, "carol", fingerprint("carol's old key"), "RSA", MADE - 30 * DAY, "198.51.100.4"]],
-                 changes)
+                 changes, [["Alice Example", "platform"], ["Carol Example", None]])
 
 
 def hostile():
@@ -236,13 +238,14 @@ def hostile():
                           lists=[{"kind": text, "file": text, "revision": 1e300, "time": -1e300, "sha256": text}],
                           old=True, stale=[[text, text]],
                           problems=[{"account": text, "file": text, "line": -7, "reason": text}]))
-        entry = key(f"hostile {index}", [[index, text, text, 1, text, text, 1e300, text]], sources=[text])
+        entry = key(f"hostile {index}", [[index, text, text, 1, text, text, 1e300, text, index]], sources=[text])
         keys.append(entry | {"type": text, "reason": text, "lists": [text]})
     keys.append(key("verdict", [place(0, "root")]) | {"verdict": "__proto__", "fp": HOSTILE[1]})
     hosts.append(silent("silent", HOSTILE[0]))
     return fleet(hosts, keys, [[index, text, text, text, -1e300, text] for index, text in enumerate(HOSTILE)],
                  [[kind, index, text, text, text, text, text, text, -7, text, -1e300, text, text]
-                  for index, text in enumerate(HOSTILE) for kind in (*KINDS, text)])
+                  for index, text in enumerate(HOSTILE) for kind in (*KINDS, text)],
+                 [[text, text] for text in HOSTILE])
 
 
 def entered(data, guarded):

@@ -29,12 +29,13 @@ def owners(entry):
 
 def _texts(data, entry, where, place):
     """The texts of a key in a place that a search looks at."""
-    index, account, file, _, comment, part, _, source = place
+    index, account, file, _, comment, part, _, source, *owner = place
     host = data["hosts"][index]["name"]
+    owner = data["owners"][owner[0]] if owner else []
     return {
         "all": [entry["fp"], entry["type"], entry["verdict"], entry["reason"], *entry["sources"], *entry["lists"], host,
-                account, file, comment, part, source],
-        "key": [entry["fp"], entry["type"]], "host": [host], "account": [account], "comment": [comment],
+                account, file, comment, part, source, *owner],
+        "key": [entry["fp"], entry["type"]], "host": [host], "account": [account], "comment": [comment], "owner": owner,
         "source": [entry["reason"], *entry["sources"], *entry["lists"]],
     }[where]
 

@@ -198,6 +198,20 @@ def test_what_changed_is_there_if_older_audits_were(show):
     assert not chromium.run("return document.getElementById('changes').checkVisibility()")
 
 
+def test_owners_of_listed_keys(show):
+    chromium = show(fleets.few())
+    rows = chromium.run("return [...document.querySelectorAll('#owner-list tbody tr')].map((row) => "
+                        "[...row.cells].map((cell) => cell.textContent))")
+    assert rows == [["Alice Example platform", "1", "1", "1"], ["Carol Example", "1", "1", "0"],
+                    ["no line of --owners", "1", "1", "0"]]
+    chromium.run("document.querySelector('#owner-list button').click()")
+    assert chromium.run("return [document.getElementById('q').value, document.getElementById('in').value]") == \
+        ["Alice Example", "owner"]
+    assert "Found: 1 key of 4, on 1 host of 11." in chromium.run("return document.getElementById('found').textContent")
+    chromium = show(fleets.fleet([fleets.host("one")], [fleets.key("one", [fleets.place(0, "alice")])]))
+    assert not chromium.run("return document.getElementById('owners').checkVisibility()")
+
+
 def test_locked_section_is_not_there_if_nobody_is(show):
     chromium = show(fleets.fleet([fleets.host("fine")]))
     assert not chromium.run("return document.getElementById('locked').checkVisibility()")

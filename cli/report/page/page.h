@@ -37,7 +37,7 @@
  * A slot may come more than once.
  *
  * The data is {"made": time, "version": text, "hosts": [...], "keys": [...],
- * "gone": [...], "changes": [...]}. The page shows what it can of data of other types. Times are
+ * "gone": [...], "changes": [...], "owners": [...]}. The page shows what it can of data of other types. Times are
  * seconds since 1970, or null, but for "made" (RFC 3339).
  *
  *   a host    {"name", "file", "answered", "reason", "complete", "whole", "time",
@@ -52,7 +52,7 @@
  *   a key     {"fp", "type", "bits", "verdict": "listed", "allowed", "clean" or
  *             another, "sources": [texts], "lists": [texts], "reason", "places":
  *             [[host, account or null, file, line, comment, part, last login or
- *             null, from or null]]}
+ *             null, from or null, owner]]}; the owner may be left out
  *   gone      a listed key that came in, and is in no file any more: [host,
  *             account or null, fp, type, last login, from]; may be left out
  *   change    what changed since older audits; "changes" is only there if older
@@ -61,7 +61,10 @@
  *             fp or null, verdict or null, type, file, line, comment, last
  *             login, from, what more is known]. Without fp it is about the host.
  *
- * A host in a place is its number in "hosts", from 0 on.
+ *   owner     [person, team or null]; "owners" may be left out
+ *
+ * A host in a place is its number in "hosts", from 0 on, and an owner in
+ * "owners".
  */
 struct page_piece {
 	const unsigned char *bytes;

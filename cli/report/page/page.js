@@ -231,6 +231,7 @@
     let keys = [];
     let gone = [];
     let changes = null;     // null: no older audits were given
+    let owners = [];
     let anyLogins = false;
 
     function readHost(raw, index) {
@@ -255,11 +256,11 @@
     const NOWHERE = readHost({ name: '(unknown host)' }, -1);
 
     function readPlace(raw, key) {
-        const [index, account, file, line, comment, part, last, from] = list(raw);
+        const [index, account, file, line, comment, part, last, from, owner] = list(raw);
         const place = {
             key, host: hosts[index] || NOWHERE, account: account === null ? null : string(account),
             file: string(file), line: number(line), comment: string(comment), part: string(part),
-            last: Number.isFinite(last) ? last : NaN, from: string(from),
+            last: Number.isFinite(last) ? last : NaN, from: string(from), owner: owners[owner] || null,
         };
         place.host.places.push(place);
         return place;
@@ -380,13 +381,17 @@
 
     // ---------------------------------------------------------------- Search
 
+    const ownerText = ({ owner }) => (owner ? [owner.person, owner.team] : []);
+
     const KEY_TEXT = {
         all: (key) => [key.fp, key.type, key.said, key.reason, ...key.sources, ...key.lists],
         key: (key) => [key.fp, key.type],
         source: (key) => [key.reason, ...key.sources, ...key.lists],
     };
     const PLACE_TEXT = {
-        all: (place) => [place.host.name, place.account || '', place.file, place.comment, place.part, place.from],
+        all: (place) => [place.host.name, place.account || '', place.file, place.comment, place.part, place.from,
+            ...ownerText(place)],
+        owner: (place) => ownerText(place),
         host: (place) => [place.host.name],
         account: (place) => [place.account || ''],
         comment: (place) => [place.comment],
@@ -469,6 +474,9 @@
     const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'of the host')
         : data(account));
 
+    const ownerCell = ({ person, team }) => [button(data(person), () => searchFor('owner', person)),
+        team ? el('span', { class: 'soft' }, ' ', data(team)) : ''];
+
     function keyName(key) {
         const facts = [key.type, key.bits ? `${key.bits} bits` : ''].filter((fact) => fact).join(', ');
         return [button(data(key.fp, 'code'), () => searchFor('key', key.fp),
@@ -492,12 +500,14 @@
 
     function placeTable(caption, places, withHost) {
         const heads = [...(withHost ? [HOST_HEAD, ACCOUNT_HEAD] : []), 'File and line', ...(withHost ? [] : [KEY_HEAD]),
-            { name: 'Comment', class: 'comment-cell' }, ...(anyLogins ? [LOGIN_HEAD] : [])];
+            { name: owners.length ? 'Comment, owner' : 'Comment', class: 'comment-cell' },
+            ...(anyLogins ? [LOGIN_HEAD] : [])];
         return table(caption, heads, places.map((place) => [
             ...(withHost ? [hostButton(place.host), ownerName(place.account)] : []), fileAndLine(place),
             ...(withHost ? [] : [[verdictChip(place.key), ...keyName(place.key), ...(place.key.sources.length
                 ? [el('span', { class: 'soft' }, ', known from '), ...knownFrom(place.key)] : [])]]),
-            data(place.comment), ...(anyLogins ? [lastLogin(place)] : [])]));
+            [data(place.comment), ...(place.owner ? [el('br'), ...ownerCell(place.owner)] : [])],
+            ...(anyLogins ? [lastLogin(place)] : [])]));
     }
 
     // How many places of all keys paper still takes.
@@ -990,6 +1000,29 @@
             })), 12);
     }
 
+    // A row for each owner of listed keys, and one for those of nobody.
+    function showOwners() {
+        const sums = new Map();
+        for (const { key, places } of found.keys.filter((hit) => hit.key.verdict === 'listed' && owners.length)) {
+            for (const place of places) {
+                const name = JSON.stringify(ownerText(place));
+                if (!sums.has(name))
+                    sums.set(name, { owner: place.owner, keys: new Set(), places: 0, entered: 0 });
+                const sum = sums.get(name);
+                sum.keys.add(key);
+                sum.places++;
+                sum.entered += letsIn(place) && place.host.guarded === false ? 1 : 0;
+            }
+        }
+        const all = [...sums.values()].sort((a, b) => b.entered - a.entered || b.places - a.places);
+        byId('owners').hidden = !all.length;
+        paged(byId('owner-list'), 'owners', all, (part) => table('Owners of listed keys',
+            ['Owner', { name: 'Keys', class: 'number' }, { name: 'Places', class: 'number' },
+                { name: 'Get in', class: 'number' }],
+            part.map((sum) => [sum.owner ? ownerCell(sum.owner) : 'no line of --owners', count(sum.keys.size),
+                count(sum.places), count(sum.entered)])), 12);
+    }
+
     function troubleText(host) {
         const texts = [];
         if (!host.answered && host.reason)
@@ -1050,6 +1083,7 @@
         showHosts();
         showHost();
         showKeys();
+        showOwners();
         showSources();
     }
 
@@ -1184,6 +1218,7 @@
             return;
         }
         made = Date.parse(raw.made) / 1000;
+        owners = list(raw.owners).map((one) => ({ person: string(list(one)[0]), team: string(list(one)[1]) }));
         hosts = list(raw.hosts).map(readHost);
         keys = list(raw.keys).map(readKey);
         gone = list(raw.gone).map(readGone);
