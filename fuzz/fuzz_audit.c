@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * An audit of another host, as keyveto report reads it. Whatever it is, the host
- * is in the report once; no text of it has a control character; the forms are
- * written, and those of JSON can be read.
+ * is in the report once; no text of it has a control character; nothing changed
+ * since the same audit; the forms are written, and those of JSON can be read.
  */
 #include <sys/mman.h>
 
@@ -14,6 +14,7 @@
 #include "fuzz.h"
 #include "report/forms.h"
 #include "report/intake.h"
+#include "report/owners.h"
 #include "report/page/page.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -47,7 +48,7 @@ check_row(const struct fleet_row *row, void *arg)
 {
 	const char *const texts[] = { row->host, row->account, row->file,
 		row->fp, row->type, row->verdict, row->sources, row->comment,
-		row->part, row->from, row->message };
+		row->part, row->from, row->message, row->owner, row->team };
 
 	(void)arg;
 	FUZZ_CHECK(row->host != NULL);
@@ -75,6 +76,20 @@ check_json(struct fleet *f, bool page)
 	free(text);
 }
 
+/* The first line, as one of --owners. */
+static void
+add_owner(struct fleet *f, const uint8_t *data, size_t size)
+{
+	const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
+	const char *why;
+	char line[512];
+
+	snprintf(line, sizeof(line), "%.*s",
+	    (int)(end != NULL ? (size_t)(end - data) : size),
+	    (const char *)data);
+	(void)fleet_owners_add(f, line, &why);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -85,11 +100,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_CHECK(fd != -1 && write(fd, data, size) == (ssize_t)size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	FUZZ_CHECK(fleet_open(&f) && intake_audit(&f, path));
+	FUZZ_CHECK(fleet_open(&f));
+	add_owner(&f, data, size);
+	/* The same audit as an older one, of another time. */
+	if (size % 2 != 0) {
+		FUZZ_CHECK(intake_audit(&f, path) && fleet_keep_old(&f));
+		lseek(fd, 0, SEEK_SET);
+	}
+	FUZZ_CHECK(intake_audit(&f, path));
 	FUZZ_CHECK(fleet_expect(&f, "missing") && fleet_join(&f));
 	FUZZ_CHECK(fleet_count(&f, &totals) && totals.hosts > 0);
 	FUZZ_CHECK(totals.hosts ==
 	    totals.answered + totals.unanswered + totals.missing);
+	FUZZ_CHECK(totals.changes == 0);
 	for (enum fleet_kind kind = 0; kind < FLEET_KINDS; kind++)
 		FUZZ_CHECK(fleet_each(&f, kind, check_row, NULL));
 	FUZZ_CHECK(report_csv(&f) && report_text(&f, &totals));
