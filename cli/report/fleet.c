@@ -20,9 +20,11 @@ static const char schema[] =
     "PRAGMA cache_size=-" CACHE_KIB ";"
     "CREATE TABLE host(id INTEGER PRIMARY KEY, name TEXT, alias TEXT,"
     " file TEXT, header INT, answered INT, complete INT, whole INT,"
-    " every INT, logins INT, missing INT, reason TEXT, time INT, keyveto TEXT, sshd TEXT, os TEXT,"
+    " every INT, logins INT, missing INT, reason TEXT, time INT,"
+    " keyveto TEXT, sshd TEXT, os TEXT,"
     " guarded INT, user_ca INT, doctor INT, accounts INT, keys INT,"
     " listed INT, unchecked INT, problems INT, bad_lines INT,"
+    " no_list INT, clean INT, uncovered INT,"
     " old INT DEFAULT 0);"
     "CREATE TABLE list(host INT, kind TEXT, file TEXT, revision INT, time INT,"
     " entries INT, sha256 TEXT, plausible INT);"
@@ -41,8 +43,9 @@ static const char schema[] =
     "file TEXT, PRIMARY KEY(key, file)) WITHOUT ROWID;CREATE TABLE login(host "
     "INT, account INT, fp TEXT, type TEXT, last INT, source TEXT, log TEXT, "
     "verdict INT, in_file INT);CREATE TABLE problem(host INT, account TEXT, "
-    "file TEXT, line INT, reason TEXT);CREATE TABLE stale(host INT, file TEXT, "
-    "message TEXT);CREATE TABLE expected(name TEXT COLLATE NOCASE PRIMARY KEY) "
+    "file TEXT, line INT, reason TEXT, type TEXT);"
+    "CREATE TABLE stale(host INT, file TEXT, message TEXT);"
+    "CREATE TABLE expected(name TEXT COLLATE NOCASE PRIMARY KEY) "
     "WITHOUT ROWID;CREATE TABLE owner(id INTEGER PRIMARY KEY, person TEXT,"
     " team TEXT);CREATE TABLE old_host AS SELECT * FROM host;"
     "CREATE TABLE change(kind TEXT, id INT, host TEXT, guarded INT,"
@@ -74,8 +77,8 @@ enum {
 
 static const char *const sql[STATEMENTS] = {
 	[ADD_HOST] =
-	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-	    "?,?,?,?,?,?,0)",
+	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+	    "?,?,?,?,?,?,?,?,0)",
 	[ADD_LIST] = "INSERT INTO list VALUES(?,?,?,?,?,?,?,?)",
 	[ADD_FINDING] = "INSERT INTO finding VALUES(?,?,?,?,?)",
 	[ADD_ACCOUNT] = "INSERT OR IGNORE INTO account(host, name) VALUES(?,?)",
@@ -93,7 +96,7 @@ static const char *const sql[STATEMENTS] = {
 	[ADD_SOURCE] = "INSERT OR IGNORE INTO source VALUES(?,?)",
 	[ADD_KEY_LIST] = "INSERT OR IGNORE INTO keylist VALUES(?,?)",
 	[ADD_LOGIN] = "INSERT INTO login VALUES(?,?,?,?,?,?,?,?,?)",
-	[ADD_PROBLEM] = "INSERT INTO problem VALUES(?,?,?,?,?)",
+	[ADD_PROBLEM] = "INSERT INTO problem VALUES(?,?,?,?,?,?)",
 	[ADD_EXPECTED] = "INSERT OR IGNORE INTO expected VALUES(?)",
 	[ADD_OWNER] = "INSERT INTO owner VALUES(?,?,?)",
 	[NEWEST] =
@@ -247,13 +250,14 @@ fleet_new_host(struct fleet *f)
 bool
 fleet_add_host(struct fleet *f, const struct fleet_host *h)
 {
-	return run(f, ADD_HOST, NULL, "ntttnnnnnnntntttnnnnnnnnn", h->id,
+	return run(f, ADD_HOST, NULL, "ntttnnnnnnntntttnnnnnnnnnnnn", h->id,
 	    h->name, h->alias, h->file, (int64_t)h->header,
 	    (int64_t)h->answered, (int64_t)h->complete, (int64_t)h->whole,
 	    (int64_t)h->every, (int64_t)h->logins, (int64_t)h->missing,
 	    h->reason, h->time, h->keyveto, h->sshd, h->os, (int64_t)h->guarded,
 	    (int64_t)h->user_ca, (int64_t)h->doctor, h->accounts, h->keys,
-	    h->listed, h->unchecked, h->problems, h->bad_lines);
+	    h->listed, h->unchecked, h->problems, h->bad_lines,
+	    (int64_t)h->no_list, h->clean, h->uncovered);
 }
 
 bool
@@ -322,8 +326,8 @@ fleet_add_login(struct fleet *f, const struct fleet_login *l)
 bool
 fleet_add_problem(struct fleet *f, int64_t host, const struct fleet_problem *p)
 {
-	return run(f, ADD_PROBLEM, NULL, "nttnt", host, p->account, p->file,
-	    p->line, p->reason);
+	return run(f, ADD_PROBLEM, NULL, "nttntt", host, p->account, p->file,
+	    p->line, p->reason, p->type);
 }
 
 bool
@@ -544,6 +548,7 @@ fleet_count(struct fleet *f, struct fleet_totals *t)
 		{ &t->problems, "ifnull(sum(problems), 0) FROM host" },
 		{ &t->unchecked,
 		    "count(*) FROM host WHERE unchecked>0 OR bad_lines>0" },
+		{ &t->uncovered, "ifnull(sum(uncovered), 0) FROM host" },
 		{ &t->changes, "count(*) FROM change" },
 		{ &t->old_unread, "count(*) FROM old_host WHERE NOT header" },
 	};

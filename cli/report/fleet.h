@@ -62,6 +62,9 @@ struct fleet_host {
 	int64_t accounts, keys, listed, unchecked;
 	int64_t problems;  /* all; at most FLEET_PROBLEMS are kept */
 	int64_t bad_lines; /* of its audit */
+	bool no_list;	   /* none is in use */
+	int64_t clean;
+	int64_t uncovered; /* keys that no list in use could know */
 };
 
 #define FLEET_PROBLEMS 100
@@ -91,6 +94,7 @@ struct fleet_login {
 struct fleet_problem {
 	const char *account, *file, *reason; /* account may be NULL */
 	int64_t line;
+	const char *type; /* of a key that no list could know; NULL: none */
 };
 
 bool fleet_open(struct fleet *f);
@@ -140,9 +144,10 @@ enum fleet_kind {
 	FLEET_KIND_DOCTOR,    /* what the doctor of a host complains of */
 	FLEET_KIND_UNANSWERED,
 	FLEET_KIND_MISSING,
-	FLEET_KIND_CUT,	    /* an audit without its last line */
-	FLEET_KIND_TWICE,   /* a name that several audits give their host */
-	FLEET_KIND_PROBLEM, /* what could not be read or judged */
+	FLEET_KIND_CUT,	      /* an audit without its last line */
+	FLEET_KIND_TWICE,     /* a name that several audits give their host */
+	FLEET_KIND_PROBLEM,   /* what could not be read or judged */
+	FLEET_KIND_UNCOVERED, /* keys that no list in use could know */
 	/* The inventory: nothing is wrong with it. */
 	FLEET_KIND_SHARED, /* a place of a key of several accounts, by key */
 	FLEET_KIND_UNIQUE, /* a key of one account of one host only */
@@ -182,14 +187,15 @@ const char *fleet_group_name(enum fleet_kind kind);
 const char *fleet_verdict_name(enum fleet_verdict verdict);
 
 /*
- * report/rows. Calls take for each row. False after a message, or as soon as take
- * is.
+ * report/rows. Calls take for each row. False after a message, or as soon as
+ * take is.
  */
 bool fleet_each(struct fleet *f, enum fleet_kind kind,
     bool (*take)(const struct fleet_row *row, void *arg), void *arg);
 
 /*
- * Runs statements, or starts a query of one's own; ends it if fleet_next is false. *okp becomes
+ * Runs statements, or starts a query of one's own; ends it if fleet_next is
+ * false. *okp becomes
  * false after a message.
  */
 bool fleet_execute(struct fleet *f, const char *sql);
@@ -204,7 +210,7 @@ struct fleet_totals {
 	/* Accounts that listed keys get into now; where that is not known. */
 	int64_t entered, entered_hosts, unsure, unsure_hosts;
 	int64_t keys, listed_keys, listed_places, listed_hosts, locked;
-	int64_t shared, unique, problems, unchecked;
+	int64_t shared, unique, problems, unchecked, uncovered;
 	int64_t changes;    /* since the older audits; 0 without any */
 	int64_t old_unread; /* of these: they have no first line */
 };

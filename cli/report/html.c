@@ -198,10 +198,11 @@ add_objects(struct page *p, sqlite3_stmt *objects,
 static json_t *
 host_to_json(sqlite3_stmt *s)
 {
-	const int64_t problems = sqlite3_column_int64(s, 19);
+	const int64_t problems = sqlite3_column_int64(s, 20);
 
-	return json_pack("{s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:s?, s:s?, "
-			 "s:s?, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack(
+	    "{s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:s?, s:s?, "
+	    "s:s?, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
 	    "name", text(s, 1), "file", text(s, 2), "answered", yes_or_no(s, 3),
 	    "reason", text_or_null(s, 4), "complete", yes_or_no(s, 5), "whole",
 	    yes_or_no(s, 6), "time", number(s, 7), "keyveto",
@@ -211,7 +212,8 @@ host_to_json(sqlite3_stmt *s)
 	    "accounts", (json_int_t)sqlite3_column_int64(s, 15), "keys",
 	    (json_int_t)sqlite3_column_int64(s, 16), "listed",
 	    (json_int_t)sqlite3_column_int64(s, 17), "unchecked",
-	    (json_int_t)sqlite3_column_int64(s, 18), "more_problems",
+	    (json_int_t)sqlite3_column_int64(s, 18), "uncovered",
+	    (json_int_t)sqlite3_column_int64(s, 19), "more_problems",
 	    (json_int_t)(problems > FLEET_PROBLEMS ? problems - FLEET_PROBLEMS :
 						     0));
 }
@@ -246,8 +248,8 @@ add_hosts(struct page *p)
 	    fleet_ask(p->f,
 		"SELECT id, name, file, answered, reason, complete, whole,"
 		" time, keyveto, sshd, os, guarded, user_ca, old, doctor,"
-		" accounts, keys, listed, unchecked, problems FROM host"
-		" ORDER BY id"),
+		" accounts, keys, listed, unchecked, uncovered, problems FROM"
+		" host ORDER BY id"),
 	    host_to_json, arrays, sizeof(arrays) / sizeof(*arrays));
 }
 
@@ -417,6 +419,7 @@ add_total(struct page *p, const struct fleet_totals *t, const char *slot)
 		{ "old", t->old },
 		{ "unwell", t->broken },
 		{ "warned", t->unwell - t->broken },
+		{ "uncovered", t->uncovered },
 	};
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)

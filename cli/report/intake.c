@@ -43,7 +43,7 @@ struct intake {
 	uint64_t end_line;
 	struct fleet_host host;
 	uint64_t places, logins, summaries, messages;
-	int64_t keys_seen, listed_seen, unchecked_seen;
+	int64_t keys_seen, listed_seen, unchecked_seen, clean_seen;
 	/* The account of the line before. */
 	bool known_account;
 	char account[NAMES_SHOWN];
@@ -196,6 +196,7 @@ begin_host(struct intake *in)
 		.keys = FLEET_UNKNOWN,
 		.listed = FLEET_UNKNOWN,
 		.unchecked = FLEET_UNKNOWN,
+		.clean = FLEET_UNKNOWN,
 	};
 	in->begun = true;
 	clean_text(in->path, strlen(in->path), h->file, sizeof(h->file));
@@ -227,6 +228,13 @@ close_host(struct intake *in)
 		h->accounts = (int64_t)in->summaries;
 	if (h->unchecked == FLEET_UNKNOWN)
 		h->unchecked = in->unchecked_seen;
+	if (h->clean == FLEET_UNKNOWN)
+		h->clean = in->clean_seen;
+	/* A million of such numbers can be added. */
+	if (h->clean > INT32_MAX)
+		h->clean = INT32_MAX;
+	if (h->no_list)
+		h->uncovered += h->clean;
 	if (!fleet_add_host(in->f, h))
 		in->failed = true;
 }
@@ -356,6 +364,7 @@ read_header(struct intake *in, const json_t *o)
 	(void)get_text(versions, "sshd", h->sshd, sizeof(h->sshd));
 	(void)get_text(versions, "os", h->os, sizeof(h->os));
 	read_ways(h, json_object_get(o, "sshd"));
+	h->no_list = json_is_array(lists) && json_array_size(lists) == 0;
 	for (size_t i = 0; i < json_array_size(lists) && i < LISTS_MAX; i++)
 		add_list(in, json_array_get(lists, i));
 	add_doctor(in, json_object_get(o, "doctor"));
@@ -369,6 +378,7 @@ read_end(struct intake *in, const json_t *o)
 	char reason[512];
 
 	h->complete = h->header;
+	h->clean = get_number(o, "clean");
 	h->accounts = get_number(o, "accounts");
 	h->keys = get_number(o, "keys");
 	h->listed = get_number(o, "listed");
@@ -497,6 +507,8 @@ add_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
 	join_names(source_names, sources, sizeof(sources));
 	in->keys_seen++;
 	in->listed_seen += verdict == FLEET_LISTED;
+	in->clean_seen += verdict == FLEET_CLEAN;
+	in->host.uncovered += verdict == FLEET_UNSUPPORTED;
 	in->unchecked_seen += verdict == FLEET_UNSUPPORTED ||
 	    verdict == FLEET_ERROR;
 	if (in->places++ >= KEYS_MAX) {
@@ -519,23 +531,26 @@ add_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
 
 /* What the host could not read or judge. It says so itself. */
 static void
-add_problem(struct intake *in, const json_t *o)
+add_problem(struct intake *in, const json_t *o, enum fleet_verdict verdict)
 {
-	char file[1024], reason[512], account[NAMES_SHOWN];
+	char file[1024], reason[512], account[NAMES_SHOWN], type[64];
 	const bool null = !get_text(o, "account", account, sizeof(account));
 	const struct fleet_problem p = {
 		.account = null ? NULL : account,
 		.file = file,
 		.reason = reason,
 		.line = get_count(o, "line"),
+		.type = verdict == FLEET_UNSUPPORTED ? type : NULL,
 	};
 
+	(void)get_text(o, "type", type, sizeof(type));
 	if (!get_text(o, "file", file, sizeof(file)) ||
 	    !get_text(o, "reason", reason, sizeof(reason))) {
 		complain(in, "a problem without file or reason");
 		return;
 	}
 	in->unchecked_seen++;
+	in->host.uncovered += verdict == FLEET_UNSUPPORTED;
 	keep_problem(in, &p);
 }
 
@@ -548,7 +563,7 @@ add_verdict(struct intake *in, const json_t *o)
 		complain(in, "its verdict is unknown");
 	else if (!json_is_string(json_object_get(o, "fingerprint")) &&
 	    (verdict == FLEET_ERROR || verdict == FLEET_UNSUPPORTED))
-		add_problem(in, o);
+		add_problem(in, o, verdict);
 	else
 		add_key(in, o, verdict);
 }

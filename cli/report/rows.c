@@ -28,12 +28,12 @@
 	" FROM place p JOIN key k ON k.id=p.key JOIN host h ON h.id=p.host" \
 	" JOIN account a ON a.id=p.account" OWNED \
 	"k.fp, p.comment, a.name, h.name) "
+#define CHANGED \
+	"SELECT c.*, w.person AS owner, w.team FROM change c" OWNED \
+	"c.fp, c.comment, c.account, c.host) WHERE c.kind="
 #define CHANGES(kind) \
 	{ \
-		kind, \
-		    "SELECT c.*, w.person AS owner, w.team FROM change c" OWNED \
-		    "c.fp, c.comment, c.account, c.host) WHERE c.kind='" kind \
-		    "' ORDER BY c.rowid" \
+		kind, CHANGED "'" kind "' ORDER BY c.rowid" \
 	}
 #define HOSTS "SELECT " HOST ", h.file, h.reason AS message FROM host h "
 
@@ -42,8 +42,8 @@ static const struct {
 } kinds[FLEET_KINDS] = {
 	[FLEET_KIND_UNGUARDED] = { "unguarded",
 	    "SELECT " OWNED_HOST
-	    ", a.name AS account, e.file, k.fp, k.type, k.bits,"
-	    " e.comment, 4 AS verdict, l.last, l.source, e.keys || iif(e.keys=1,"
+	    ", a.name AS account, e.file, k.fp, k.type, k.bits, e.comment,"
+	    " 4 AS verdict, l.last, l.source, e.keys || iif(e.keys=1,"
 	    " ' listed key gets in', ' listed keys get in') ||"
 	    " iif(a.name IS NULL, ' as any account, by certificates', '') ||"
 	    " ': this host is not guarded, or only logs' AS message"
@@ -60,8 +60,8 @@ static const struct {
 	    "SELECT " OWNED_HOST ", a.name AS account, a.listed || ' of ' ||"
 	    " a.keys || iif(a.keys=1, ' key is', ' keys are') || ' listed, and"
 	    " no other lets in' || CASE h.guarded WHEN 1 THEN ': it is locked"
-	    " out' WHEN 0 THEN ': it would be locked out' ELSE '' END AS message"
-	    " FROM account a JOIN host h ON h.id=a.host" OWNED
+	    " out' WHEN 0 THEN ': it would be locked out' ELSE '' END AS"
+	    " message FROM account a JOIN host h ON h.id=a.host" OWNED
 	    "NULL, NULL, a.name, h.name) WHERE a.listed>0 AND a.usable=0 AND"
 	    " a.name IS NOT NULL ORDER BY h.name, h.id, a.name" },
 	[FLEET_KIND_GONE] = { "gone",
@@ -99,8 +99,20 @@ static const struct {
 	    " h.id" },
 	[FLEET_KIND_PROBLEM] = { "problem",
 	    "SELECT " HOST ", x.account, x.file, x.line, x.reason AS"
-	    " message FROM problem x JOIN host h ON h.id=x.host ORDER BY"
-	    " h.name, h.id, x.rowid" },
+	    " message FROM problem x JOIN host h ON h.id=x.host WHERE x.type IS"
+	    " NULL ORDER BY h.name, h.id, x.rowid" },
+	[FLEET_KIND_UNCOVERED] = { "uncovered",
+	    "SELECT " HOST ", x.account, x.file, x.line, NULL AS fp, x.type,"
+	    " 2 AS verdict, x.reason AS message, h.id AS id, x.rowid AS row"
+	    " FROM problem x JOIN host h ON h.id=x.host WHERE x.type IS NOT"
+	    " NULL UNION ALL SELECT " HOST ", a.name, p.file, p.line, k.fp,"
+	    " p.type, 2, k.reason, h.id, p.rowid FROM place p JOIN key k ON"
+	    " k.id=p.key JOIN host h ON h.id=p.host JOIN account a ON"
+	    " a.id=p.account WHERE p.verdict=2 UNION ALL SELECT " HOST ", NULL,"
+	    " NULL, NULL, NULL, NULL, NULL, 'no list is in use: ' || clean ||"
+	    " iif(clean=1, ' key was', ' keys were') || ' compared with none',"
+	    " h.id, 0 FROM host h WHERE h.no_list AND h.clean>0"
+	    " ORDER BY host, id, row" },
 	[FLEET_KIND_SHARED] = { "shared",
 	    PLACES "WHERE k.accounts>1 ORDER BY k.verdict=4 DESC, k.accounts"
 		   " DESC, k.fp, h.name, h.id, a.name, p.file, p.line,"

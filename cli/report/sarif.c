@@ -36,6 +36,7 @@ static const struct rule {
 	{ FLEET_KIND_TWICE, "warning", "Several hosts have the same name" },
 	{ FLEET_KIND_PROBLEM, "warning",
 	    "Something could not be read or judged" },
+	{ FLEET_KIND_UNCOVERED, "warning", "No list in use could know a key" },
 };
 
 #define RULES (sizeof(rules) / sizeof(*rules))

@@ -28,8 +28,8 @@ static const char keep[] =
 
 /*
  * A host is known again by its name; where files of several names have it, then
- * or now, by that of its file, too, which no host chooses. Of several older audits of a
- * host the newest counts.
+ * or now, by that of its file, too, which no host chooses. Of several older
+ * audits of a host the newest counts.
  */
 #define IDENTITY \
 	"iif(name IN (SELECT name FROM twin), name || char(10) || alias, name)"
@@ -47,93 +47,95 @@ static const char pair[] =
     "CREATE INDEX pair_new ON pair(new);"
     "CREATE INDEX pair_old ON pair(old);";
 
-#define HOST_CHANGE \
-	"INSERT INTO change(kind, id, host, guarded, message) SELECT "
-
-static const char hosts[] = HOST_CHANGE
-    "'new', h.id, h.name, h.guarded, iif(p.old IS NULL, 'the host"
-    " has no older audit', 'the host did not answer before') FROM pair p JOIN"
-    " host h ON h.id=p.new LEFT JOIN old_host o ON o.id=p.old WHERE p.old IS"
-    " NULL OR (h.answered AND NOT o.answered) ORDER BY h.name, h.id;" HOST_CHANGE
-    "'gone', NULL, o.name, NULL, 'the host has no audit any more'"
-    " FROM identity i JOIN old_host o ON o.id=i.id WHERE i.id NOT IN (SELECT"
-    " old FROM pair WHERE old IS NOT NULL) ORDER BY o.name, o.id;" HOST_CHANGE
-    "'gone', h.id, h.name, NULL, 'the host does not answer any"
-    " more' FROM pair p JOIN host h ON h.id=p.new JOIN old_host o ON"
-    " o.id=p.old WHERE o.answered AND NOT h.answered ORDER BY h.name, h.id;" HOST_CHANGE
-    "iif(h.guarded, 'newly-guarded', 'no-longer-guarded'), h.id,"
-    " h.name, h.guarded, CASE WHEN o.guarded=0 THEN 'was not guarded, or only"
-    " logged' WHEN o.guarded IS NULL THEN 'was not known before' WHEN"
-    " h.guarded=0 THEN 'is not guarded any more, or only logs' ELSE 'was"
-    " guarded, and now that is not known' END FROM pair p JOIN host h ON"
-    " h.id=p.new JOIN old_host o ON o.id=p.old WHERE h.answered AND o.answered"
-    " AND (h.guarded IS 1)<>(o.guarded IS 1) ORDER BY h.name, h.id;";
-
 /* Why an older audit may not have what a new one has. */
 #define OLD_MAY_LACK_IT \
-	" WHEN o.id IS NULL THEN 'the host has no older audit'" \
+	"WHEN o.id IS NULL THEN 'the host has no older audit'" \
 	" WHEN NOT o.answered THEN 'the host did not answer before'" \
 	" WHEN NOT o.complete THEN 'the older audit was cut off'" \
 	" WHEN NOT o.whole AND NOT EXISTS (SELECT 1 FROM old_account WHERE" \
 	" host=o.id AND name=" ACCOUNT ") THEN" \
-	" 'the older audit did not look at this account'"
+	" 'the older audit did not look at this account' "
+#define HOST_CHANGE \
+	"INSERT INTO change(kind, id, host, guarded, message) SELECT "
 
-/* Audits without --all have no keys that are clean or allowed. */
-static const char new_keys[] =
-    "INSERT INTO change SELECT 'new', h.id, h.name, h.guarded, a.name, p.file,"
-    " p.line, k.fp, p.type, p.bits, p.verdict, p.sources, p.comment, p.part,"
-    " l.last, l.source, CASE WHEN was=1 THEN 'was allowed before'"
-    " WHEN was IS NOT NULL THEN 'was here before, and not listed'" OLD_MAY_LACK_IT
-    " WHEN NOT o.every THEN 'or it was here, and not listed: the older audit"
-    " has only listed keys' END FROM (SELECT p.rowid AS row, (SELECT"
-    " max(verdict) FROM old_place WHERE host=pair.old AND account=" ACCOUNT
-    " AND fp=k.fp) AS was, pair.old FROM pair JOIN place p ON p.host=pair.new"
-    " JOIN key k ON k.id=p.key JOIN account a ON a.id=p.account) w"
-    " JOIN place p ON p.rowid=w.row JOIN host h ON h.id=p.host"
-    " JOIN key k ON k.id=p.key JOIN account a ON a.id=p.account"
-    " LEFT JOIN old_host o ON o.id=w.old"
-    " LEFT JOIN login l ON l.rowid=(SELECT g.rowid FROM login g WHERE"
-    " g.host=p.host AND g.fp=k.fp AND (a.name IS NULL OR"
-    " g.account=p.account) ORDER BY g.last DESC LIMIT 1)"
-    " WHERE (was IS NULL AND (p.verdict>1 OR o.id IS NULL OR NOT o.answered"
-    " OR o.every)) OR (was<>4 AND p.verdict=4)"
-    " ORDER BY p.verdict=4 DESC, h.name, h.id, a.name, p.file, p.line,"
-    " p.rowid;";
+static const char *const changes[] = {
+	pair,
+	HOST_CHANGE "'new', h.id, h.name, h.guarded, iif(p.old IS NULL, 'the"
+		    " host has no older audit', 'the host did not answer"
+		    " before') FROM pair p JOIN host h ON h.id=p.new LEFT JOIN"
+		    " old_host o ON o.id=p.old WHERE p.old IS NULL OR"
+		    " (h.answered AND NOT o.answered) ORDER BY h.name, h.id",
+	HOST_CHANGE "'gone', NULL, o.name, NULL, 'the host has no audit any"
+		    " more' FROM identity i JOIN old_host o ON o.id=i.id WHERE"
+		    " i.id NOT IN (SELECT old FROM pair WHERE old IS NOT NULL)"
+		    " ORDER BY o.name, o.id",
+	HOST_CHANGE "'gone', h.id, h.name, NULL, 'the host does not answer any"
+		    " more' FROM pair p JOIN host h ON h.id=p.new JOIN"
+		    " old_host o ON o.id=p.old WHERE o.answered AND NOT"
+		    " h.answered ORDER BY h.name, h.id",
+	HOST_CHANGE
+	"iif(h.guarded, 'newly-guarded', 'no-longer-guarded'),"
+	" h.id, h.name, h.guarded, CASE WHEN o.guarded=0 THEN 'was"
+	" not guarded, or only logged' WHEN o.guarded IS NULL THEN"
+	" 'was not known before' WHEN h.guarded=0 THEN 'is not"
+	" guarded any more, or only logs' ELSE 'was guarded, and"
+	" now that is not known' END FROM pair p JOIN host h ON"
+	" h.id=p.new JOIN old_host o ON o.id=p.old WHERE"
+	" h.answered AND o.answered AND (h.guarded IS 1)<>"
+	"(o.guarded IS 1) ORDER BY h.name, h.id",
 
-static const char gone_keys[] =
-    "INSERT INTO change SELECT 'gone', h.id, h.name, h.guarded,"
-    " nullif(o.account, " NO_ACCOUNT "), o.file, o.line, o.fp, o.type, o.bits,"
-    " o.verdict, o.sources, o.comment, o.part, NULL, NULL,"
-    " CASE WHEN now=1 THEN 'is allowed now'"
-    " WHEN now IS NOT NULL THEN 'is here, and not listed any more'"
-    " WHEN h.bad_lines>0 THEN 'lines of the new audit cannot be used'"
-    " WHEN EXISTS (SELECT 1 FROM problem WHERE host=h.id AND account IS"
-    " nullif(o.account, " NO_ACCOUNT ")) THEN 'something of this account could"
-    " not be read or judged'"
-    " WHEN NOT h.every THEN 'or it is here, and not listed any more: the new"
-    " audit has only listed keys' END FROM (SELECT o.rowid AS row, pair.new,"
-    " (SELECT max(p.verdict) FROM key k JOIN place p ON p.key=k.id AND"
-    " p.host=pair.new JOIN account a ON a.id=p.account AND " ACCOUNT
-    "=o.account WHERE k.fp=o.fp) AS now FROM pair JOIN old_place o ON"
-    " o.host=pair.old) w JOIN old_place o ON o.rowid=w.row JOIN host h ON"
-    " h.id=w.new WHERE h.answered AND h.complete AND ((now IS NULL AND"
-    " (o.verdict>1 OR h.every) AND (h.whole OR EXISTS (SELECT 1 FROM account a"
-    " WHERE a.host=h.id AND " ACCOUNT "=o.account))) OR"
-    " (now<>4 AND o.verdict=4))"
-    " ORDER BY o.verdict=4 DESC, h.name, h.id, o.account, o.file, o.line,"
-    " o.rowid;";
+	/* Audits without --all have no keys that are clean or allowed. */
+	"INSERT INTO change SELECT 'new', h.id, h.name, h.guarded, a.name,"
+	" p.file, p.line, k.fp, p.type, p.bits, p.verdict, p.sources,"
+	" p.comment, p.part, l.last, l.source, CASE WHEN was=1 THEN 'was"
+	" allowed before' WHEN was IS NOT NULL THEN 'was here before, and not"
+	" listed' " OLD_MAY_LACK_IT
+	"WHEN NOT o.every THEN 'or it was here, and not listed: the older"
+	" audit has only listed keys' END FROM (SELECT p.rowid AS row, (SELECT"
+	" max(verdict) FROM old_place WHERE host=pair.old AND account=" ACCOUNT
+	" AND fp=k.fp) AS was, pair.old FROM pair JOIN place p ON"
+	" p.host=pair.new JOIN key k ON k.id=p.key JOIN account a ON"
+	" a.id=p.account) w JOIN place p ON p.rowid=w.row JOIN host h ON"
+	" h.id=p.host JOIN key k ON k.id=p.key JOIN account a ON"
+	" a.id=p.account LEFT JOIN old_host o ON o.id=w.old LEFT JOIN login l"
+	" ON l.rowid=(SELECT g.rowid FROM login g WHERE g.host=p.host AND"
+	" g.fp=k.fp AND (a.name IS NULL OR g.account=p.account) ORDER BY"
+	" g.last DESC LIMIT 1) WHERE (was IS NULL AND (p.verdict>1 OR o.id IS"
+	" NULL OR NOT o.answered OR o.every)) OR (was<>4 AND p.verdict=4)"
+	" ORDER BY p.verdict=4 DESC, h.name, h.id, a.name, p.file, p.line,"
+	" p.rowid",
 
-static const char used_keys[] =
-    "INSERT INTO change SELECT 'newly-used', h.id, h.name, h.guarded, a.name,"
-    " l.log, NULL, l.fp, l.type, NULL, l.verdict, NULL, NULL, NULL, l.last,"
-    " l.source, CASE " OLD_MAY_LACK_IT
-    " WHEN NOT o.logins THEN 'the older audit tells of no logins' END"
-    " FROM pair JOIN login l ON l.host=pair.new JOIN host h ON h.id=l.host"
-    " JOIN account a ON a.id=l.account LEFT JOIN old_host o ON o.id=pair.old"
-    " WHERE NOT EXISTS (SELECT 1 FROM old_login WHERE host=o.id AND"
-    " account=" ACCOUNT " AND fp=l.fp) ORDER BY h.name, h.id, a.name,"
-    " l.last DESC;"
-    "CREATE INDEX change_kind ON change(kind);";
+	"INSERT INTO change SELECT 'gone', h.id, h.name, h.guarded,"
+	" nullif(o.account, " NO_ACCOUNT "), o.file, o.line, o.fp, o.type,"
+	" o.bits, o.verdict, o.sources, o.comment, o.part, NULL, NULL,"
+	" CASE WHEN now=1 THEN 'is allowed now' WHEN now IS NOT NULL THEN 'is"
+	" here, and not listed any more' WHEN h.bad_lines>0 THEN 'lines of the"
+	" new audit cannot be used' WHEN EXISTS (SELECT 1 FROM problem WHERE"
+	" host=h.id AND account IS nullif(o.account, " NO_ACCOUNT ")) THEN"
+	" 'something of this account could not be read or judged' WHEN NOT"
+	" h.every THEN 'or it is here, and not listed any more: the new audit"
+	" has only listed keys' END FROM (SELECT o.rowid AS row, pair.new,"
+	" (SELECT max(p.verdict) FROM key k JOIN place p ON p.key=k.id AND"
+	" p.host=pair.new JOIN account a ON a.id=p.account AND " ACCOUNT
+	"=o.account WHERE k.fp=o.fp) AS now FROM pair JOIN old_place o ON"
+	" o.host=pair.old) w JOIN old_place o ON o.rowid=w.row JOIN host h ON"
+	" h.id=w.new WHERE h.answered AND h.complete AND ((now IS NULL AND"
+	" (o.verdict>1 OR h.every) AND (h.whole OR EXISTS (SELECT 1 FROM"
+	" account a WHERE a.host=h.id AND " ACCOUNT "=o.account))) OR"
+	" (now<>4 AND o.verdict=4)) ORDER BY o.verdict=4 DESC, h.name, h.id,"
+	" o.account, o.file, o.line, o.rowid",
+
+	"INSERT INTO change SELECT 'newly-used', h.id, h.name, h.guarded,"
+	" a.name, l.log, NULL, l.fp, l.type, NULL, l.verdict, NULL, NULL,"
+	" NULL, l.last, l.source, CASE " OLD_MAY_LACK_IT
+	"WHEN NOT o.logins THEN 'the older audit tells of no logins' END"
+	" FROM pair JOIN login l ON l.host=pair.new JOIN host h ON h.id=l.host"
+	" JOIN account a ON a.id=l.account LEFT JOIN old_host o ON"
+	" o.id=pair.old WHERE NOT EXISTS (SELECT 1 FROM old_login WHERE"
+	" host=o.id AND account=" ACCOUNT " AND fp=l.fp) ORDER BY h.name,"
+	" h.id, a.name, l.last DESC",
+	"CREATE INDEX change_kind ON change(kind)",
+};
 
 bool
 fleet_keep_old(struct fleet *f)
@@ -146,8 +148,10 @@ fleet_keep_old(struct fleet *f)
 bool
 fleet_compare(struct fleet *f)
 {
-	return !f->since ||
-	    (fleet_execute(f, pair) && fleet_execute(f, hosts) &&
-		fleet_execute(f, new_keys) && fleet_execute(f, gone_keys) &&
-		fleet_execute(f, used_keys));
+	const size_t n = f->since ? sizeof(changes) / sizeof(*changes) : 0;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < n; i++)
+		ok = fleet_execute(f, changes[i]);
+	return ok;
 }

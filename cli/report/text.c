@@ -405,6 +405,7 @@ print_totals(const struct fleet_totals *t)
 	    cli_plural((uint64_t)t->listed_places, "place", "places"));
 	print_count(t->shared, "of several accounts");
 	print_count(t->unique, "seen nowhere else");
+	print_count(t->uncovered, "that no list in use could know");
 	putchar('\n');
 }
 
@@ -428,6 +429,8 @@ static const struct form forms[] = {
 	{ FLEET_KIND_TWICE, "Hosts of the same name", print_host },
 	{ FLEET_KIND_OLD, "Hosts with old lists or audits", print_message },
 	{ FLEET_KIND_DOCTOR, "Hosts whose doctor is unwell", print_message },
+	{ FLEET_KIND_UNCOVERED, "Keys that no list in use could know",
+	    print_message },
 	{ FLEET_KIND_PROBLEM, "What could not be read or judged",
 	    print_message },
 	{ FLEET_KIND_NOW_UNGUARDED, "Hosts that are no longer guarded",

@@ -95,8 +95,9 @@ def random_lines(rnd, name, keys, verdicts, now):
             if rnd.random() < 0.03:
                 lines[-1].update(rnd.choice(({"type": "ssh-dss"}, {"bits": 1024}, {"type": "x509", "bits": 0})))
         if rnd.random() < 0.2:
-            row["problems"] += 1
-            lines.append({"file": f"/home/{account}/x", "line": 3, "verdict": "error", "type": None, "bits": None,
+            verdict, kind = rnd.choice((("error", None), ("unsupported", "ssh-xmss\x1b"), ("unsupported", None)))
+            row["problems" if verdict == "error" else "unsupported"] += 1
+            lines.append({"file": f"/home/{account}/x", "line": 3, "verdict": verdict, "type": kind, "bits": None,
                           "fingerprint": None, "spki_sha256": None, "part": None, "comment": None, "filters": [],
                           "lists": [], "source": None, "sources": [], "reason": "no key\x07",
                           **({"account": account} if account else {})})
@@ -212,6 +213,19 @@ class Host:
     @property
     def guarded(self):
         return self.header.get("sshd", {}).get("guarded")
+
+    @property
+    def has_no_list(self):
+        return self.header.get("lists") == []
+
+    @property
+    def clean(self):
+        return self.end["clean"] if self.end else sum(one["verdict"] == "clean" for one in self.places)
+
+    @property
+    def uncovered(self):
+        """How many keys no list in use could know."""
+        return sum(one["verdict"] == "unsupported" for one in self.problems) + self.has_no_list * self.clean
 
     @property
     def user_ca(self):
@@ -435,8 +449,14 @@ class Join:
         if names.count(host.name) > 1:
             yield self.row("twice", host, file=host.file, message="another audit is of a host of this name, too")
         for one in host.problems + host.bad:
-            yield self.row("problem", host, account=one.get("account"), file=one["file"], line=one["line"],
-                           message=clean(one["reason"], 512))
+            fields = {"account": one.get("account"), "file": one["file"], "line": one["line"],
+                      "message": clean(one["reason"], 512)}
+            if one.get("verdict") == "unsupported":
+                fields.update(type=clean(one["type"] or ""), verdict="unsupported")
+            yield self.row("uncovered" if "type" in fields else "problem", host, **fields)
+        if host.has_no_list and host.clean:
+            yield self.row("uncovered", host, message=f"no list is in use: {host.clean} "
+                           f"{'key was' if host.clean == 1 else 'keys were'} compared with none")
 
     @staticmethod
     def row(kind, host, **fields):
@@ -480,6 +500,7 @@ class Join:
                 "accounts": 0 if host.missing else end.get("accounts", len(host.count)),
                 "keys": 0 if host.missing else end.get("keys", len(host.places)),
                 "listed": sum(one["verdict"] == "listed" for one in host.places),
+                "uncovered": host.uncovered,
                 "unchecked": end["problems"] + end["unsupported"] if end else len(host.problems),
                 "locked": sorted(name for name in host.listed
                                  if name is not None and host.listed[name] and not host.usable[name]),

@@ -153,6 +153,8 @@ def compare_text(text, join):
     places = [row for row in join.rows() if row["finding"] == "listed"]
     verdicts = list(join.verdict.values())
     contains(text, f"{len(verdicts)} key", f", {verdicts.count(4)} listed, in {len(places)} place")
+    uncovered = sum(host.uncovered for host in join.hosts)
+    equal(f"{uncovered} that no list in use could know\n" in text.partition("\n\n")[0] + "\n", uncovered > 0)
     entered, unsure = ([join.entries(host, guarded) for host in join.hosts] for guarded in (False, None))
     equal(text.splitlines()[0], f"listed keys that get in now: {on_hosts(entered)}" +
           (f"; not known whether they do: {on_hosts(unsure)}" if any(unsure) else ""))
@@ -377,6 +379,27 @@ def test_hosts_of_one_name_are_told_apart_by_their_files(scratch):
           {("gone", "evil"), ("new", "web1")})
     done = keyveto("report", "--since", scratch / "old", *(scratch / "new").iterdir(), status=1)
     contains(done.stderr, "each older audit needs its own --since")
+
+
+def test_what_no_list_in_use_could_know_is_not_clean(scratch):
+    """A key of a type that keyveto does not know, and any key where no list is in use."""
+    lists = [{"kind": "filter", "file": "/f", "revision": 1, "time_seconds": None, "entries": 1, "sha256": ""}]
+    unknown = {**dict.fromkeys(listed()), "file": "/home/bob/.ssh/authorized_keys", "line": 7, "verdict": "unsupported",
+               "type": "ssh-xmss@openssh.com", "account": "bob", "reason": "unknown type of key"}
+    other = listed(verdict="unsupported", reason="its type has no SPKI")
+    covered = write_audit(scratch / "a.json", header(lists=lists), listed(verdict="clean"), {**END, "clean": 9})
+    part = write_audit(scratch / "b.json", header(host="web2", lists=lists), unknown, other,
+                       {**END, "clean": 9, "unsupported": 2})
+    none = write_audit(scratch / "c.json", header(host="web3"), {**END, "clean": 4})
+    lacks(keyveto("report", covered, status=0).stdout, "no list in use could know")
+    out = keyveto("report", covered, part, none, status=2).stdout
+    contains(out, ", 6 that no list in use could know\n", "\nKeys that no list in use could know\n  web2\n    bob: "
+             "/home/bob/.ssh/authorized_keys:7: unknown type of key\n    alice: ",
+             "  web3\n    no list is in use: 4 keys were compared with none\n")
+    rows = [row for row in rows_of(covered, part, none, status=2) if row["finding"] == "uncovered"]
+    equal([(row["host"], row["account"], row["type"], row["verdict"]) for row in rows],
+          [("web2", "bob", "ssh-xmss@openssh.com", "unsupported"), ("web2", "alice", rows[1]["type"], "unsupported"),
+           ("web3", "", "", "")])
 
 
 def test_owners_by_key_comment_and_account(scratch):

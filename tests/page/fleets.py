@@ -61,7 +61,7 @@ def host(name, **known):
         "lists": [{"kind": "list", "file": "/var/lib/keyveto/badkeys.list", "revision": 41, "time": MADE - 2 * DAY,
                    "sha256": hashlib.sha256(b"list 41").hexdigest()}],
         "old": False, "stale": [], "doctor": "ok", "findings": [], "accounts": 12, "keys": 30, "listed": 0,
-        "unchecked": 0, "locked": [], "problems": [], "more_problems": 0,
+        "unchecked": 0, "uncovered": 0, "locked": [], "problems": [], "more_problems": 0,
     }
     assert known.keys() <= made.keys(), known.keys() - made.keys()
     return made | known
@@ -203,7 +203,7 @@ def few():
     warned = host("build.example.net", doctor="warning", findings=[
         {"check": "update", "status": "warning", "found": "the timer is not enabled", "remedy": None}])
     partly = host("edge.example.net", whole=False)
-    odd = host("git.example.net", unchecked=2, problems=[
+    odd = host("git.example.net", unchecked=2, uncovered=1, problems=[
         {"account": "git", "file": "/srv/git/.ssh/authorized_keys", "line": 812, "reason": "unknown key type"},
         {"account": None, "file": "/etc/ssh/ca.pub", "line": 0, "reason": "cannot be opened: Permission denied"}])
     hosts = [locked, twice, silent("nas.example.net"), cut, old, unwell, warned, partly, odd,
@@ -275,6 +275,7 @@ def numbers(data):
         "cut": sum(one["answered"] and not one["complete"] for one in hosts),
         "old": sum(one["old"] for one in hosts),
         "unwell": sum(one["doctor"] == "problem" for one in hosts),
+        "uncovered": sum(one["uncovered"] for one in hosts),
         "warned": sum(one["doctor"] == "warning" for one in hosts),
     }
 

@@ -27,7 +27,7 @@ def test_the_command_and_the_browser_say_the_same(chromium, build, scratch, seed
     assert done.returncode in (0, 1, 2) and page.exists(), done.stderr
     text = page.read_text(encoding="utf-8")
     slots = dict(re.findall(r'<(?:strong|span) id="number-([a-z-]+)">(\d+)</', text))
-    assert len(slots) == 14
+    assert len(slots) == 15
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     chromium.open("about:blank")
     chromium.log()

@@ -33,6 +33,7 @@
  *   old             hosts whose "old" is true: a list or the audit itself is
  *   unwell          hosts whose doctor says "problem"
  *   warned          hosts whose doctor says "warning"
+ *   uncovered       keys that no list in use could know
  *
  * A slot may come more than once.
  *
@@ -47,7 +48,7 @@
  *             [[file of an old list, or null for the audit itself, how old]],
  *             which may be left out, "doctor": "ok", "warning", "problem" or
  *             null, "findings": [{"check", "status", "found", "remedy"}], "accounts", "keys", "listed",
- *             "unchecked": numbers, "locked": [accounts], "problems":
+ *             "unchecked", "uncovered": numbers, "locked": [accounts], "problems":
  *             [{"account", "file", "line", "reason"}], "more_problems": number}
  *   a key     {"fp", "type", "bits", "verdict": "listed", "allowed", "clean" or
  *             another, "sources": [texts], "lists": [texts], "reason", "places":

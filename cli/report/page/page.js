@@ -242,7 +242,7 @@
                 file: list(one)[0] === null ? null : string(list(one)[0]), message: string(list(one)[1]),
             })),
             locked: list(object(raw).locked).map(string), listed: number(object(raw).listed),
-            unchecked: number(object(raw).unchecked), places: [],
+            unchecked: number(object(raw).unchecked), uncovered: number(object(raw).uncovered), places: [],
         };
         host.aged = host.stale.some(({ file }) => file === null);
         host.states = STATES.filter((state) => state.holds(host));
@@ -1136,6 +1136,7 @@
             'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'),
             old: hosts.filter((host) => host.old === true).length,
             unwell: inState('problem'), warned: hosts.filter((host) => host.doctor === 'warning').length,
+            uncovered: hosts.reduce((sum, host) => sum + host.uncovered, 0),
         };
         for (const [id, value] of Object.entries(numbers))
             byId(`number-${id}`).textContent = count(value);
@@ -1152,7 +1153,8 @@
     // Shows what a number counts.
     function showNumber(what) {
         Object.assign(view, { q: '', in: 'all', verdict: what === 'keys' ? 'listed' : 'any', spread: 'any' });
-        view.states = new Set(what === 'old' ? ['old', 'aged'] : STATE.has(what) ? [what] : []);
+        view.states = new Set({ old: ['old', 'aged'], uncovered: ['unchecked', 'nolist'] }[what] ||
+            (STATE.has(what) ? [what] : []));
         showControls();
         searchAgain(true);
         const section = byId({ keys: 'keys', entered: 'entered' }[what] || 'picture');
