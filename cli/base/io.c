@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/io.h"
 
+#include <linux/fs.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -169,7 +171,16 @@ close_by_number(unsigned int first, unsigned int last)
 bool
 io_close_range(unsigned int first, unsigned int last)
 {
-	return close_range(first, last, 0) == 0 || close_by_number(first, last);
+	/* musl does not have it, nor renameat2(2). */
+	return syscall(SYS_close_range, first, last, 0) == 0 ||
+	    close_by_number(first, last);
+}
+
+bool
+io_exchange(int dir, const char *from, const char *to, bool both)
+{
+	return syscall(SYS_renameat2, dir, from, dir, to,
+		   both ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0;
 }
 
 static int64_t

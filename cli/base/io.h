@@ -59,6 +59,12 @@ bool io_is_named(int fd, int dir, const char *name);
  */
 bool io_close_range(unsigned int first, unsigned int last);
 
+/*
+ * Exchanges two files, of these names in the directory dir; or, unless there are
+ * both, renames from, to a name that must be free. False with errno.
+ */
+bool io_exchange(int dir, const char *from, const char *to, bool both);
+
 /* The time in seconds from now, for io_wait. */
 int64_t io_deadline(unsigned int seconds);
 

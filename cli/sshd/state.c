@@ -199,7 +199,7 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
 	    write_state(dir, fs, now);
 	/* Puts NEW in the place of NAME, atomically; then removes the old. */
-	if (ok && renameat2(parent, NEW, parent, NAME, RENAME_EXCHANGE) == 0)
+	if (ok && io_exchange(parent, NEW, NAME, true))
 		ok = fsync(parent) == 0 && remove_dir(parent, NEW);
 	else if (ok)
 		ok = errno == ENOENT &&

@@ -135,12 +135,11 @@ update_installed_open_previous(const struct update_installed *t)
 bool
 update_installed_exchange(const struct update_installed *t, bool *donep)
 {
-	unsigned int how = t->fd != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	struct replace r;
 	bool ok = open_unchanged(t, &r);
 
 	*donep = ok &&
-	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
+	    io_exchange(r.dir, t->place.previous_name, r.name, t->fd != -1);
 	if (ok && !*donep)
 		ok = cli_failed(t->path,
 		    errno == EINVAL ?

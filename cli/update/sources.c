@@ -111,9 +111,7 @@ update_sources_exchange(const char *list)
 	if (path == NULL)
 		return false;
 	ok = replace_open(&r, path);
-	if (ok &&
-	    renameat2(r.dir, r.previous_name, r.dir, r.name,
-		r.old != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE) == -1 &&
+	if (ok && !io_exchange(r.dir, r.previous_name, r.name, r.old != -1) &&
 	    errno != ENOENT) {
 		cli_error("%s: cannot be exchanged with the previous one: %s",
 		    path, strerror(errno));
