@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <nss.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/room.h"
 #include "host/root_file.h"
+#include "host/services.h"
 #include "kv_userfile.h"
 
 #define BLANKS " \t\r\n"
@@ -269,10 +269,10 @@ ask_others(const struct groups *g, const char *name, gid_t gid, size_t extra,
 	gid_t *list;
 
 	snprintf(all, sizeof(all), "files" GO_ON "%s", g->others);
-	if (__nss_configure_lookup("initgroups", g->others) != 0)
+	if (!services_choose("initgroups", g->others))
 		return ask_system(name, gid, extra, np);
 	list = ask_system(name, gid, extra, np);
-	if (__nss_configure_lookup("initgroups", all) == 0)
+	if (services_choose("initgroups", all))
 		return list;
 	free(list);
 	return NULL;

@@ -3,6 +3,7 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -28,16 +29,18 @@ program_fds(struct program *p, int in, int out, int err)
 void
 program_limit(int resource, uint64_t most)
 {
-	struct rlimit l;
+	/* As the kernel has it. The libcs have types of their own. */
+	struct {
+		uint64_t now, most;
+	} l;
 
-	if (getrlimit((__rlimit_resource_t)resource, &l) == -1 ||
-	    most >= RLIM_INFINITY)
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &l) == -1)
 		return;
-	if (most < l.rlim_max)
-		l.rlim_max = (rlim_t)most;
-	if (l.rlim_cur > l.rlim_max)
-		l.rlim_cur = l.rlim_max;
-	(void)setrlimit((__rlimit_resource_t)resource, &l);
+	if (most < l.most)
+		l.most = most;
+	if (l.now > l.most)
+		l.now = l.most;
+	(void)syscall(SYS_prlimit64, 0, resource, &l, NULL);
 }
 
 /* In a root without /dev/null, reads and writes fail instead. */

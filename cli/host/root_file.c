@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <nss.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/services.h"
 #include "base/io.h"
 
 #define REASON_BYTES 1024
@@ -25,6 +25,13 @@
  * while any file of the machine is renamed.
  */
 #define TRIES_MAX 1000
+
+/* Whether glob(3) can be had to look below a directory. musl's cannot. */
+#ifdef GLOB_ALTDIRFUNC
+#define CAN_GLOB_BELOW true
+#else
+#define CAN_GLOB_BELOW false
+#endif
 
 /* What root_hold opened. */
 static struct {
@@ -60,6 +67,8 @@ root_hold(const char *root, char *why, size_t cap)
 
 	if (fd == -1)
 		wrong = strerror(errno);
+	else if (!CAN_GLOB_BELOW)
+		wrong = "a directory other than / needs a keyveto with glibc";
 	else if (fstat(fd, &st) == 0 && stat("/", &own) == 0 &&
 	    io_is_same(&st, &own))
 		wrong = "this is the root directory of this machine; "
@@ -229,6 +238,8 @@ root_read(const char *root, const char *path, size_t *lenp)
 	return text;
 }
 
+#ifdef GLOB_ALTDIRFUNC
+
 /* root for glob_opendir and the others: glob(3) passes them only a path. */
 static const char *glob_root;
 
@@ -293,6 +304,16 @@ root_glob(const char *root, const char *pattern, glob_t *found)
 	return glob(pattern, GLOB_ALTDIRFUNC, NULL, found);
 }
 
+#else
+
+int
+root_glob(const char *root, const char *pattern, glob_t *found)
+{
+	return *root == '\0' ? glob(pattern, 0, NULL, found) : GLOB_NOSYS;
+}
+
+#endif
+
 bool
 root_enter(const char *root)
 {
@@ -300,9 +321,9 @@ root_enter(const char *root)
 	const bool there = dir != -1 && fchdir(dir) == 0 && chroot(".") == 0;
 
 	io_close(dir);
-	return there && __nss_configure_lookup("passwd", "files") == 0 &&
-	    __nss_configure_lookup("group", "files") == 0 &&
-	    __nss_configure_lookup("initgroups", "files") == 0;
+	return there && services_choose("passwd", "files") &&
+	    services_choose("group", "files") &&
+	    services_choose("initgroups", "files");
 }
 
 struct question {
