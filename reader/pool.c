@@ -473,9 +473,11 @@ start_workers(struct pool *p, size_t jobs, struct quick *quick)
 	jobs = smaller(jobs, half / FILES_MAX);
 	if (jobs < 2)
 		return;
+#ifdef M_MMAP_THRESHOLD
 	/* Freed buffers are kept: new ones would cost page faults. */
 	(void)mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
+#endif
 	/* How far the reader can be ahead of the slowest worker. */
 	open_units(p, smaller(8 * jobs, half / FILES_MAX), quick);
 	if ((p->thread = calloc(jobs, sizeof(*p->thread))) == NULL)

@@ -11,13 +11,13 @@
 static void
 note_descriptors(struct orders *o, struct msghdr *m)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL;
-	     c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		o->n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(o->fd, CMSG_DATA(c), o->n_fds * sizeof(int));
-	}
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+
+	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_RIGHTS)
+		return;
+	o->n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(o->fd, CMSG_DATA(c), o->n_fds * sizeof(int));
 }
 
 static bool

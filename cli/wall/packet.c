@@ -20,10 +20,10 @@ packet_send(int socket, const void *p, size_t len, const int *fd, size_t n_fds,
 
 	if (n_fds > 0) {
 		m.msg_control = &control;
-		m.msg_controllen = CMSG_SPACE(bytes);
+		m.msg_controllen = (socklen_t)CMSG_SPACE(bytes);
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(bytes);
+		control.header.cmsg_len = (socklen_t)CMSG_LEN(bytes);
 		memcpy(CMSG_DATA(&control.header), fd, bytes);
 	}
 	while (sendmsg(socket, &m, flags | MSG_NOSIGNAL) == -1)

@@ -381,8 +381,10 @@ weak_common_find(const struct kv_span *modulus, size_t n, size_t threads,
 
 	if (n == 0)
 		return true;
+#ifdef M_MMAP_THRESHOLD
 	/* Large numbers come and go, and leave no holes. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
 	mpz_init(t.small);
 	mpz_primorial_ui(t.small, WEAK_FACTOR_BELOW);
 	ok = plant(&t, modulus, n) && find_divisors(&t);
