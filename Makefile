@@ -239,6 +239,29 @@ run-tests: all unit-tests
 lint:
 	@scripts/lint
 
+# Compiles all C for musl, and links nothing: Debian has no libraries for it. Of the
+# headers of /usr/include it gets those alone of the kernel and of the libraries.
+MUSL_HEADERS = asm asm-generic curl gmp.h jansson.h jansson_config.h libssh linux lzma \
+	lzma.h openssl seccomp.h seccomp-syscalls.h security sha2.h sqlite3.h xxhash.h \
+	zconf.h zlib.h
+MUSL_MULTIARCH = /usr/include/$(shell $(CC) -print-multiarch)
+MUSL_SRC = $(LIB_SRC) $(GUARD_SRC) $(PAM_SRC) $(CLI_SRC) $(READER_SRC) $(WORKER_SRC) \
+	$(PUBLISHER_SRC) $(NETWORK_SRC)
+MUSL = $(MUSL_SRC:%.c=$(BUILD)/musl/%.checked)
+$(MUSL): KV_CPPFLAGS += -Icli
+$(BUILD)/musl/%.checked: %.c $(BUILD)/musl/include
+	@mkdir -p $(@D)
+	$(Q)musl-gcc $(KV_CPPFLAGS) -std=c11 -O2 $(WARNINGS) -Werror -MMD -MP -MT $@ \
+		-MF $(@:checked=d) -idirafter $(BUILD)/musl/include \
+		-idirafter $(BUILD)/musl/include/multiarch -fsyntax-only $< && touch $@
+
+$(BUILD)/musl/include: Makefile
+	@rm -rf $@ && mkdir -p $@/multiarch
+	@ln -s $(wildcard $(MUSL_HEADERS:%=/usr/include/%)) $@
+	@ln -s $(wildcard $(MUSL_HEADERS:%=$(MUSL_MULTIARCH)/%)) $@/multiarch
+
+musl: $(MUSL)
+
 format:
 	@scripts/format
 
@@ -332,7 +355,7 @@ FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)) \
 	cli/proof/answer.c cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
-	cli/host/memory.c cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/files.c cli/host/become.c \
+	cli/host/memory.c cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/services.c cli/host/files.c cli/host/become.c \
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
 	cli/published/manifest.c cli/published/manifest_parse.c cli/published/sources.c cli/published/unxz.c \
 	cli/published/records.c cli/published/index.c cli/published/index_text.c cli/published/index_records.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
@@ -527,8 +550,8 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-vm clean \
-	coverage deb demo deps format fuzz fuzz-targets install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
+	coverage deb demo deps format fuzz fuzz-targets install lint musl mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(WORKER_OBJ:.o=.d) $(PUBLISHER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \
-	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
+	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(MUSL:.checked=.d)
