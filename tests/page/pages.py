@@ -92,7 +92,7 @@ return { tags: [...tags].sort(), handlers, twice, dangling, text: document.getEl
          raw, pwned: typeof window.pwned };
 """
 
-# Controls without a name, headings that skip a level, and images of text that only colour tells apart.
+# Controls without a name or in another, headings that skip a level or are empty, and landmarks of the same name.
 NAMELESS = r"""
 const textOf = (id) => (document.getElementById(id) || {}).textContent;
 const name = (element) => (element.getAttribute('aria-label') ||
@@ -116,6 +116,17 @@ for (const heading of document.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
 }
 if (document.querySelectorAll('h1').length !== 1 || document.querySelectorAll('main').length !== 1)
     wrong.push('not one h1 and one main');
+const landmarks = new Set();
+for (const landmark of document.querySelectorAll('nav, section, [role=search]')) {
+    if (landmark.checkVisibility() && landmarks.size === landmarks.add(name(landmark).slice(0, 300)).size)
+        wrong.push(`two landmarks of one name: ${name(landmark)}`);
+}
+for (const head of document.querySelectorAll('th')) {
+    if (head.checkVisibility() && !head.textContent.trim())
+        wrong.push('a heading of a table is empty');
+}
+for (const inner of document.querySelectorAll(':is([role=option], button, a, summary) :is(button, a, input)'))
+    wrong.push(`a control in a control: ${inner.outerHTML.slice(0, 200)}`);
 for (const cell of document.querySelectorAll('td, th')) {
     if (!cell.getAttribute('role') || (cell.tagName === 'TH' && !cell.getAttribute('scope')))
         wrong.push(`cell without role or scope: ${cell.outerHTML.slice(0, 200)}`);

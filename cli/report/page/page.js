@@ -89,20 +89,25 @@
         return nodes;
     }
 
-    // An element with a text of an audit. A button shows what is left out of a long one.
-    function data(text, kind) {
+    // An element with a text of an audit. more makes what stands for the rest of a long one, behind so many characters.
+    function cut(text, kind, more) {
         const begun = fitting(text, LONG);
-        const box = el('bdi', kind ? { class: kind } : {}, ...visible(begun));
-        if (begun.length < text.length) {
-            const more = button(`… ${count(text.length - begun.length)} more characters`, () => {
-                const left = text.length - LONGEST;
-                box.replaceChildren(...nodesOf(visible(start(text, LONGEST))),
-                    left > 0 ? ` … and ${count(left)} more characters` : '');
-                box.tabIndex = -1;
-                box.focus();
-            });
-            box.append(' ', more);
-        }
+        return el('bdi', kind ? { class: kind } : {}, ...visible(begun),
+            ...(begun.length < text.length ? more(begun.length) : []));
+    }
+
+    // For what is itself a button.
+    const label = (text, kind) => cut(text, kind, () => ['…']);
+
+    // For all else: a button shows what is left out.
+    function data(text, kind) {
+        const box = cut(text, kind, (length) => [' ', button(`… ${count(text.length - length)} more characters`, () => {
+            const left = text.length - LONGEST;
+            box.replaceChildren(...nodesOf(visible(start(text, LONGEST))),
+                left > 0 ? ` … and ${count(left)} more characters` : '');
+            box.tabIndex = -1;
+            box.focus();
+        })]);
         return box;
     }
 
@@ -129,7 +134,7 @@
 
     const chip = (state) => el('span', { class: `chip mark s-${state.id}` }, state.name);
 
-    const hostButton = (host) => button(data(host.name), () => chooseHost(host, true));
+    const hostButton = (host) => button(label(host.name), () => chooseHost(host, true));
 
     // A table with a caption for those who do not see its place. A row is a list of cells.
     function table(caption, heads, rows) {
@@ -167,6 +172,7 @@
         const from = page * size;
         const shown = items.slice(from, from + size);
         const nodes = [draw(shown)];
+        const caption = nodes[0].querySelector(':scope > caption');
         const go = (to, name) => {
             const dead = to < 0 || to > last;
             return button(name, () => {
@@ -180,7 +186,7 @@
         if (last > 0 && printing) {
             nodes.push(el('p', {}, `${count(items.length - size)} more are not printed. Search, and print what you find.`));
         } else if (last > 0) {
-            nodes.push(el('nav', { class: 'pages', 'aria-label': 'Pages' }, go(page - 1, 'Previous'),
+            nodes.push(el('nav', { class: 'pages', 'aria-label': `Pages of ${caption ? caption.textContent : id}` }, go(page - 1, 'Previous'),
                 go(page + 1, 'Next'),
                 el('span', { role: 'status' },
                     `${count(from + 1)} to ${count(from + shown.length)} of ${count(items.length)}`)));
@@ -474,12 +480,12 @@
     const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'of the host')
         : data(account));
 
-    const ownerCell = ({ person, team }) => [button(data(person), () => searchFor('owner', person)),
+    const ownerCell = ({ person, team }) => [button(label(person), () => searchFor('owner', person)),
         team ? el('span', { class: 'soft' }, ' ', data(team)) : ''];
 
     function keyName(key) {
         const facts = [key.type, key.bits ? `${key.bits} bits` : ''].filter((fact) => fact).join(', ');
-        return [button(data(key.fp, 'code'), () => searchFor('key', key.fp),
+        return [button(label(key.fp, 'code'), () => searchFor('key', key.fp),
             { class: 'link', title: 'Show only this key' }), el('br'), el('span', { class: 'soft' }, data(facts))];
     }
 
@@ -492,7 +498,7 @@
     // The sources of a key, a comma between them, and the reason why it is allowed or listed.
     function knownFrom(key) {
         const nodes = key.sources.flatMap((source, i) =>
-            [i ? ', ' : '', button(data(source), () => searchFor('source', source))]);
+            [i ? ', ' : '', button(label(source), () => searchFor('source', source))]);
         if (key.reason)
             nodes.push(nodes.length ? ': ' : '', el('span', { class: 'soft' }, data(key.reason)));
         return nodes.length ? nodes : ['–'];
@@ -636,7 +642,7 @@
 
     function accountTable(caption, accounts, more) {
         const keysOf = (places) => places.length ? places.slice(0, 2).flatMap((place) => [
-            button(data(place.key.fp, 'code'), () => searchFor('key', place.key.fp),
+            button(label(place.key.fp, 'code'), () => searchFor('key', place.key.fp),
                 { class: 'link', title: 'Show only this key' }), el('br'), ...fileAndLine(place), el('br')])
             .concat(places.length > 2 ? `and ${count(places.length - 2)} more` : '')
             : 'not in this report';
@@ -693,7 +699,7 @@
         }
         return table(caption, [HOST_HEAD, ACCOUNT_HEAD, KEY_HEAD, 'File and line, comment', 'What is known'],
             some.map((one) => [changedHost(one), ...(one.fp === null ? ['–', '–', '–'] : [ownerName(one.account),
-                [verdictChip(one.key), ' ', button(data(one.fp, 'code'), () => searchFor('key', one.fp)), el('br'),
+                [verdictChip(one.key), ' ', button(label(one.fp, 'code'), () => searchFor('key', one.fp)), el('br'),
                     el('span', { class: 'soft' }, data(one.type))],
                 [...fileAndLine(one.place), el('br'), data(one.comment)]]),
             [data(one.message), Number.isNaN(one.last) ? '' : el('span', {}, ' Last login ', ...lastLogin(one))]]));
@@ -758,7 +764,7 @@
         grid.replaceChildren(...shown.map((host) => el('div', {
             class: `cell mark s-${host.worst.id}`, role: 'option', id: `h${host.index}`,
             'aria-label': plain(host.words), 'aria-selected': String(host === view.host),
-        }, shown.length <= 60 ? data(host.name) : null)));
+        }, shown.length <= 60 ? el('bdi', {}, plain(host.name)) : null)));
         pointAt(here);
         const beyond = byId('beyond');
         beyond.hidden = shown.length > 0 && all.length <= CELLS;
@@ -926,7 +932,7 @@
 
     function accountDetails(host, owner, open) {
         const others = owner.places.length - owner.listed;
-        const summary = el('summary', {}, ownerName(owner.account), ': ',
+        const summary = el('summary', {}, owner.account === null ? 'of the host' : label(owner.account), ': ',
             [owner.listed || !others ? amount(owner.listed, 'listed key', 'listed keys') : '',
                 others ? amount(others, 'other key', 'other keys') : ''].filter((part) => part).join(', '),
             owner.locked ? el('b', {}, ' (the last key is listed)') : '');
@@ -991,11 +997,11 @@
         byId('sources').hidden = !all.length;
         paged(byId('source-list'), 'sources', all, (part) => table('Sources of listed keys',
             ['Source', { name: 'Keys', class: 'number' }, { name: 'Places', class: 'number' },
-                { name: 'Hosts', class: 'number' }, { name: '', class: 'bar-cell' }],
+                { name: 'Hosts', class: 'number' }, { name: 'Share', class: 'bar-cell' }],
             part.map((sum) => {
                 const bar = el('span', { class: 'bar' });
                 bar.style.width = `${100 * sum.keys / most}%`;
-                return [sum.source ? button(data(sum.source), () => searchFor('source', sum.source)) : 'not told',
+                return [sum.source ? button(label(sum.source), () => searchFor('source', sum.source)) : 'not told',
                     count(sum.keys), count(sum.places), count(sum.hosts.size), bar];
             })), 12);
     }
