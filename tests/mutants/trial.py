@@ -108,7 +108,7 @@ class Build:
     def __init__(self, folder, stage):
         self.folder, self.stage = folder / stage, stage
         self.objects = {path: self.folder / f"{path[:-2]}.o" for path in sources()}
-        wanted = "$(KV_CPPFLAGS) @ $(KV_CFLAGS) @ $(CLI_LIBS) @ $(TEST_HELP_OBJ) @ $(CLI_OBJ)"
+        wanted = "$(KV_CPPFLAGS) @ $(KV_CFLAGS) @ $(CLI_LIBS) $(NETWORK_LIBS) @ $(TEST_HELP_OBJ) @ $(CLI_OBJ)"
         said = self.make("--eval", f"mutants-flags:;@printf '%s\\n' {wanted}", "mutants-flags").split("\n")
         self.cppflags, self.cflags, self.libs, self.help, self.cli = (
             list(part) for marker, part in itertools.groupby(said[:-1], lambda word: word == "@") if not marker)
