@@ -300,9 +300,15 @@ static const short refused[] = {
 #endif
 
 struct program {
-	struct sock_filter code[32 + 3 * WORDS];
+	struct sock_filter code[32 + 2 * WORDS];
 	unsigned short n;
 };
+
+/*
+ * In place of how many instructions to skip: the two answers, with which the
+ * program ends. The kernel takes longer over a program with more of them.
+ */
+enum { ALLOW = 254, REFUSE = 255 };
 
 static void
 add(struct program *p, unsigned short code, uint8_t if_true, uint8_t if_false,
@@ -318,31 +324,20 @@ load(struct program *p, size_t offset)
 	add(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
-/* Skips some instructions, if what was loaded is not k. */
+/* Whether what was loaded is k. */
 static void
-unless_equal(struct program *p, uint32_t k, uint8_t skip)
+if_equal(struct program *p, uint32_t k, uint8_t if_true, uint8_t if_false)
 {
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, skip, k);
+	add(p, BPF_JMP | BPF_JEQ | BPF_K, if_true, if_false, k);
 }
-
-static void
-answer(struct program *p, uint32_t action)
-{
-	add(p, BPF_RET | BPF_K, 0, 0, action);
-}
-
-#define ALLOW SECCOMP_RET_ALLOW
-#define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
 
 /* Calls of other processors are answered as today: an emulator makes them. */
 static void
 add_processor(struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, arch));
-	unless_equal(p, OTHER, 1);
-	answer(p, REFUSE);
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, NATIVE);
-	answer(p, ALLOW);
+	if_equal(p, NATIVE, 1, 0);
+	if_equal(p, OTHER, REFUSE, ALLOW);
 }
 
 /*
@@ -353,22 +348,18 @@ static void
 add_sending(struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, nr));
-	unless_equal(p, __NR_sendto, 6);
+	if_equal(p, __NR_sendto, 0, 4);
 	load(p, ARGUMENT(4));
-	unless_equal(p, 0, 3);
+	if_equal(p, 0, 0, REFUSE);
 	load(p, ARGUMENT(4) + 4);
-	unless_equal(p, 0, 1);
-	answer(p, ALLOW);
-	answer(p, REFUSE);
+	if_equal(p, 0, ALLOW, REFUSE);
 #ifdef __NR_socketcall
 	enum { SEND = 9, SENDTO = 11 };
 
-	unless_equal(p, __NR_socketcall, 5);
+	if_equal(p, __NR_socketcall, 0, 3);
 	load(p, LOW_HALF(0));
-	add(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SEND);
-	unless_equal(p, SENDTO, 1);
-	answer(p, ALLOW);
-	answer(p, REFUSE);
+	if_equal(p, SEND, ALLOW, 0);
+	if_equal(p, SENDTO, ALLOW, REFUSE);
 #endif
 }
 
@@ -384,24 +375,38 @@ add_bits(struct program *p)
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		bits[refused[i] / 32] |= (uint32_t)1 << refused[i] % 32;
-	add(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, FIRST_REFUSED);
-	answer(p, REFUSE);
+	add(p, BPF_JMP | BPF_JGE | BPF_K, REFUSE, 0, FIRST_REFUSED);
 	add(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, 31);
 	add(p, BPF_ST, 0, 0, 0);
 	load(p, offsetof(struct seccomp_data, nr));
 	add(p, BPF_ALU | BPF_RSH | BPF_K, 0, 0, 5);
-	add(p, BPF_LDX | BPF_IMM, 0, 0, 0);
 	for (uint32_t i = 0; i < WORDS; i++)
 		if (bits[i] != 0) {
-			unless_equal(p, i, 1);
+			if_equal(p, i, 0, 1);
 			add(p, BPF_LDX | BPF_IMM, 0, 0, bits[i]);
 		}
 	add(p, BPF_MISC | BPF_TXA, 0, 0, 0);
 	add(p, BPF_LDX | BPF_MEM, 0, 0, 0);
 	add(p, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
-	add(p, BPF_JMP | BPF_JSET | BPF_K, 0, 1, 1);
-	answer(p, REFUSE);
-	answer(p, ALLOW);
+	add(p, BPF_JMP | BPF_JSET | BPF_K, REFUSE, ALLOW, 1);
+}
+
+/* From the instruction at, how many are skipped to get to n or behind it. */
+static uint8_t
+skipped(uint8_t skip, size_t at, size_t n)
+{
+	return skip < ALLOW ? skip : (uint8_t)(n + skip - ALLOW - at - 1);
+}
+
+static void
+add_answers(struct program *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		p->code[i].jt = skipped(p->code[i].jt, i, p->n);
+		p->code[i].jf = skipped(p->code[i].jf, i, p->n);
+	}
+	add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+	add(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS);
 }
 
 bool
@@ -412,12 +417,14 @@ guard_refuse_calls(void)
 
 	/*
 	 * The kernel tries each call that there is, up to the first instruction
-	 * that it cannot foresee. This one makes that short.
+	 * that it cannot foresee. This one makes that short. X is 0 for a call
+	 * behind the last word of bits.
 	 */
-	add(&p, BPF_MISC | BPF_TAX, 0, 0, 0);
+	add(&p, BPF_LDX | BPF_IMM, 0, 0, 0);
 	add_processor(&p);
 	add_sending(&p);
 	add_bits(&p);
+	add_answers(&p);
 	program.len = p.n;
 	/* sshd's own sandbox makes the same two calls in each login. */
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
