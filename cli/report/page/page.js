@@ -1146,6 +1146,7 @@
         };
         for (const [id, value] of Object.entries(numbers))
             byId(`number-${id}`).textContent = count(value);
+        byId('unsure').hidden = !unsure.length;
         for (const item of byId('numbers').children) {
             const [, value] = Object.entries(numbers).find(([id]) => `number-${id}` === item.firstElementChild.id);
             const go = button('', () => showNumber(item.dataset.go), { class: null });
