@@ -783,7 +783,7 @@ read_found(int fd, const char *path, bool walked, void *arg)
 	if (!folder->ok || end_of_audit(path) == 0)
 		return;
 	folder->any = true;
-	folder->ok = read_audit(folder->f, path, fd, NULL);
+	folder->ok = read_audit(folder->f, path, fd, "");
 }
 
 static void

@@ -18,7 +18,10 @@ static const char keep[] =
     " FROM place p JOIN account a ON a.id=p.account JOIN key k ON k.id=p.key;"
     "CREATE TABLE old_login AS SELECT l.host, " ACCOUNT " AS account, l.fp"
     " FROM login l JOIN account a ON a.id=l.account;"
-    "CREATE INDEX old_place_key ON old_place(host, account, fp);"
+    /* An account may have a key in any number of lines. */
+    "CREATE TABLE old_key AS SELECT host, account, fp, max(verdict) AS verdict"
+    " FROM old_place GROUP BY host, account, fp;"
+    "CREATE UNIQUE INDEX old_key_name ON old_key(host, account, fp);"
     "CREATE INDEX old_account_name ON old_account(host, name);"
     "CREATE INDEX old_login_key ON old_login(host, account, fp);"
     "DELETE FROM host; DELETE FROM list; DELETE FROM finding;"
@@ -45,7 +48,11 @@ static const char pair[] =
     " WHERE i.name=h.identity) AS old FROM (SELECT id, " IDENTITY
     " AS identity FROM host) h;"
     "CREATE INDEX pair_new ON pair(new);"
-    "CREATE INDEX pair_old ON pair(old);";
+    "CREATE INDEX pair_old ON pair(old);"
+    "CREATE TABLE new_key AS SELECT p.host, " ACCOUNT " AS account, k.fp,"
+    " max(p.verdict) AS verdict FROM place p JOIN account a ON a.id=p.account"
+    " JOIN key k ON k.id=p.key GROUP BY p.host, " ACCOUNT ", k.fp;"
+    "CREATE UNIQUE INDEX new_key_name ON new_key(host, account, fp);";
 
 /* Why an older audit may not have what a new one has. */
 #define OLD_MAY_LACK_IT \
@@ -92,7 +99,7 @@ static const char *const changes[] = {
 	" listed' " OLD_MAY_LACK_IT
 	"WHEN NOT o.every THEN 'or it was here, and not listed: the older"
 	" audit has only listed keys' END FROM (SELECT p.rowid AS row, (SELECT"
-	" max(verdict) FROM old_place WHERE host=pair.old AND account=" ACCOUNT
+	" verdict FROM old_key WHERE host=pair.old AND account=" ACCOUNT
 	" AND fp=k.fp) AS was, pair.old FROM pair JOIN place p ON"
 	" p.host=pair.new JOIN key k ON k.id=p.key JOIN account a ON"
 	" a.id=p.account) w JOIN place p ON p.rowid=w.row JOIN host h ON"
@@ -115,9 +122,8 @@ static const char *const changes[] = {
 	" 'something of this account could not be read or judged' WHEN NOT"
 	" h.every THEN 'or it is here, and not listed any more: the new audit"
 	" has only listed keys' END FROM (SELECT o.rowid AS row, pair.new,"
-	" (SELECT max(p.verdict) FROM key k JOIN place p ON p.key=k.id AND"
-	" p.host=pair.new JOIN account a ON a.id=p.account AND " ACCOUNT
-	"=o.account WHERE k.fp=o.fp) AS now FROM pair JOIN old_place o ON"
+	" (SELECT verdict FROM new_key WHERE host=pair.new AND"
+	" account=o.account AND fp=o.fp) AS now FROM pair JOIN old_place o ON"
 	" o.host=pair.old) w JOIN old_place o ON o.rowid=w.row JOIN host h ON"
 	" h.id=w.new WHERE h.answered AND h.complete AND ((now IS NULL AND"
 	" (o.verdict>1 OR h.every) AND (h.whole OR EXISTS (SELECT 1 FROM"

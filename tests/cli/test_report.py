@@ -662,3 +662,14 @@ def test_a_host_cannot_make_the_report_take_for_ever(scratch):
                      f'"last_seconds":{number}}}')
     path = write_audit(scratch / "a.json", "\n".join(lines).encode())
     equal(sum(row["finding"] == "listed" for row in rows_of(path, *others, status=1)), 30000)
+
+
+def test_a_host_cannot_make_the_comparison_take_for_ever(scratch):
+    """50,000 lines of an account have the same key, which was listed then, and is clean now."""
+    then, now = (write_audit(scratch / f"{verdict}.json", header(all=True), *[listed(verdict=verdict)] * 50000,
+                             {**END, "listed": 50000 * (verdict == "listed")}) for verdict in ("listed", "clean"))
+    began = time.monotonic()
+    rows = rows_of("--since", then, now, status=0)
+    assert time.monotonic() - began < PATIENCE / 2
+    equal(Counter((row["finding"], row["message"]) for row in rows),
+          {("gone", "is here, and not listed any more"): 50000})
