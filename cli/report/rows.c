@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* report/rows: the findings and the inventory of a fleet, as rows. */
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "report/fleet.h"
@@ -158,77 +158,69 @@ fleet_verdict_name(enum fleet_verdict verdict)
 	return names[verdict];
 }
 
-/* A row of SQLite, whose columns have the names of those of a fleet_row. */
-struct columns {
-	sqlite3_stmt *s;
-	int n;
+/* The columns of the queries above, and where a row has them. */
+static const struct field {
+	const char *name;
+	enum { TEXT, NUMBER, FLAG, VERDICT } type;
+	size_t at;
+} fields[] = {
+	{ "host", TEXT, offsetof(struct fleet_row, host) },
+	{ "account", TEXT, offsetof(struct fleet_row, account) },
+	{ "file", TEXT, offsetof(struct fleet_row, file) },
+	{ "line", NUMBER, offsetof(struct fleet_row, line) },
+	{ "fp", TEXT, offsetof(struct fleet_row, fp) },
+	{ "type", TEXT, offsetof(struct fleet_row, type) },
+	{ "bits", NUMBER, offsetof(struct fleet_row, bits) },
+	{ "verdict", VERDICT, offsetof(struct fleet_row, verdict) },
+	{ "sources", TEXT, offsetof(struct fleet_row, sources) },
+	{ "comment", TEXT, offsetof(struct fleet_row, comment) },
+	{ "part", TEXT, offsetof(struct fleet_row, part) },
+	{ "guarded", NUMBER, offsetof(struct fleet_row, guarded) },
+	{ "owner", TEXT, offsetof(struct fleet_row, owner) },
+	{ "team", TEXT, offsetof(struct fleet_row, team) },
+	{ "worst", VERDICT, offsetof(struct fleet_row, worst) },
+	{ "disputed", FLAG, offsetof(struct fleet_row, disputed) },
+	{ "last", NUMBER, offsetof(struct fleet_row, last) },
+	{ "source", TEXT, offsetof(struct fleet_row, from) },
+	{ "message", TEXT, offsetof(struct fleet_row, message) },
+	{ "severe", FLAG, offsetof(struct fleet_row, severe) },
+	{ "accounts", NUMBER, offsetof(struct fleet_row, accounts) },
+	{ "hosts", NUMBER, offsetof(struct fleet_row, hosts) },
 };
 
-static int
-find(const struct columns *c, const char *name)
+#define COLUMNS_MAX 32
+
+/* The field that a column of a query is; NULL: none. */
+static const struct field *
+find_field(const char *name)
 {
-	int i = 0;
-
-	while (i < c->n && strcmp(sqlite3_column_name(c->s, i), name) != 0)
-		i++;
-	return i;
-}
-
-static const char *
-text(const struct columns *c, const char *name)
-{
-	const int i = find(c, name);
-
-	return i < c->n ? (const char *)sqlite3_column_text(c->s, i) : NULL;
-}
-
-static int64_t
-number(const struct columns *c, const char *name)
-{
-	const int i = find(c, name);
-
-	return i < c->n ? fleet_column(c->s, i) : FLEET_UNKNOWN;
-}
-
-static const char *
-verdict(const struct columns *c, const char *name)
-{
-	const int64_t n = number(c, name);
-
-	return n != FLEET_UNKNOWN ? fleet_verdict_name((enum fleet_verdict)n) :
-				    NULL;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (strcmp(fields[i].name, name) == 0)
+			return &fields[i];
+	return NULL;
 }
 
 static void
-read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
+read_field(sqlite3_stmt *s, int i, const struct field *field,
+    struct fleet_row *row)
 {
-	const struct columns c = { s, sqlite3_column_count(s) };
+	const int64_t n = field->type == TEXT ? 0 : fleet_column(s, i);
+	char *at = (char *)row + field->at;
+	const char *text = NULL;
 
-	*row = (struct fleet_row){
-		.kind = kind,
-		.host = text(&c, "host"),
-		.account = text(&c, "account"),
-		.file = text(&c, "file"),
-		.line = number(&c, "line"),
-		.fp = text(&c, "fp"),
-		.type = text(&c, "type"),
-		.bits = number(&c, "bits"),
-		.verdict = verdict(&c, "verdict"),
-		.sources = text(&c, "sources"),
-		.comment = text(&c, "comment"),
-		.part = text(&c, "part"),
-		.guarded = number(&c, "guarded"),
-		.owner = text(&c, "owner"),
-		.team = text(&c, "team"),
-		.worst = verdict(&c, "worst"),
-		.disputed = number(&c, "disputed") == 1,
-		.last = number(&c, "last"),
-		.from = text(&c, "source"),
-		.message = text(&c, "message"),
-		.severe = number(&c, "severe") == 1,
-		.accounts = number(&c, "accounts"),
-		.hosts = number(&c, "hosts"),
-	};
+	if (field->type == NUMBER) {
+		memcpy(at, &n, sizeof(n));
+		return;
+	}
+	if (field->type == FLAG) {
+		*(bool *)at = n == 1;
+		return;
+	}
+	if (field->type == TEXT)
+		text = (const char *)sqlite3_column_text(s, i);
+	else if (n != FLEET_UNKNOWN)
+		text = fleet_verdict_name((enum fleet_verdict)n);
+	memcpy(at, &text, sizeof(text));
 }
 
 bool
@@ -236,11 +228,26 @@ fleet_each(struct fleet *f, enum fleet_kind kind,
     bool (*take)(const struct fleet_row *row, void *arg), void *arg)
 {
 	sqlite3_stmt *s = fleet_ask(f, kinds[kind].sql);
-	struct fleet_row row;
+	const int n = s != NULL ? sqlite3_column_count(s) : 0;
+	const struct field *field[COLUMNS_MAX];
 	bool ok = true;
 
+	for (int i = 0; i < n && i < COLUMNS_MAX; i++)
+		field[i] = find_field(sqlite3_column_name(s, i));
 	while (ok && fleet_next(f, s, &ok)) {
-		read_row(s, kind, &row);
+		struct fleet_row row = {
+			.kind = kind,
+			.line = FLEET_UNKNOWN,
+			.bits = FLEET_UNKNOWN,
+			.guarded = FLEET_UNKNOWN,
+			.last = FLEET_UNKNOWN,
+			.accounts = FLEET_UNKNOWN,
+			.hosts = FLEET_UNKNOWN,
+		};
+
+		for (int i = 0; i < n && i < COLUMNS_MAX; i++)
+			if (field[i] != NULL)
+				read_field(s, i, field[i], &row);
 		ok = take(&row, arg);
 	}
 	sqlite3_finalize(s);
