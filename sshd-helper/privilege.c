@@ -65,6 +65,21 @@ has_become(const struct passwd *pw)
 }
 
 /*
+ * As initgroups(3), which reads the greatest number of groups from /proc first.
+ * That one is asked about more groups than these.
+ */
+static bool
+set_groups(const struct passwd *pw)
+{
+	gid_t group[64];
+	int n = sizeof(group) / sizeof(group[0]);
+
+	return getgrouplist(pw->pw_name, pw->pw_gid, group, &n) != -1 ?
+	    setgroups((size_t)n, group) == 0 :
+	    initgroups(pw->pw_name, pw->pw_gid) == 0;
+}
+
+/*
  * Takes on groups, gid and uid of pw, and verifies them.
  *
  * When the effective uid changes, the kernel forgets that the process dies with
@@ -76,7 +91,7 @@ has_become(const struct passwd *pw)
 static bool
 become_account(const struct passwd *pw, pid_t parent)
 {
-	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
+	if (!set_groups(pw) ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
 	    setresuid((uid_t)-1, pw->pw_uid, (uid_t)-1) == -1)
 		return false;

@@ -200,10 +200,30 @@ prctl(int what, ...)
 }
 
 int
+setgroups(size_t n, const gid_t *groups)
+{
+	return fails("setgroups") ? -1 :
+				    (int)syscall(ID_CALL(setgroups), n, groups);
+}
+
+/* Where it fails, the account has more groups than there is room for. */
+int
+getgrouplist(const char *name, gid_t gid, gid_t *groups, int *np)
+{
+	if (fails("getgrouplist") || fails("initgroups") || *np < 2 ||
+	    strcmp(name, "alice") != 0)
+		return -1;
+	groups[0] = gid;
+	groups[1] = GID + 1;
+	return *np = 2;
+}
+
+int
 initgroups(const char *name, gid_t gid)
 {
 	const gid_t groups[] = { gid, GID + 1 };
 
+	note("initgroups\n");
 	if (fails("initgroups") || strcmp(name, "alice") != 0)
 		return -1;
 	return (int)syscall(ID_CALL(setgroups), COUNT(groups), groups);
@@ -759,8 +779,8 @@ account_must_have_the_uid_of_the_command_line(void **state)
 static void
 a_failed_change_of_identity_is_no_verdict(void **state)
 {
-	static const char *const calls[] = { "initgroups", "setresgid",
-		"first setresuid", "second setresuid" };
+	static const char *const calls[] = { "setgroups", "initgroups",
+		"setresgid", "first setresuid", "second setresuid" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(calls); i++) {
@@ -772,6 +792,17 @@ a_failed_change_of_identity_is_no_verdict(void **state)
 	plan.fails = "prctl";
 	offer(ec_line, none);
 	assert_no_verdict("reason=\"sshd has ended\"");
+}
+
+static void
+an_account_may_have_many_groups(void **state)
+{
+	(void)state;
+	plan.fails = "getgrouplist";
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_contains(seen.log, "initgroups\n");
 }
 
 static void
@@ -966,6 +997,7 @@ main(void)
 		TEST(account_must_exist),
 		TEST(account_must_have_the_uid_of_the_command_line),
 		TEST(a_failed_change_of_identity_is_no_verdict),
+		TEST(an_account_may_have_many_groups),
 		TEST(a_change_of_identity_that_was_not_made_is_no_verdict),
 		TEST(who_can_become_root_again_is_no_account),
 		TEST(the_account_may_be_root),
