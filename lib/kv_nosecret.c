@@ -185,7 +185,7 @@ struct divisor {
 #define HIGH(m) ((LOW(m) << LIMB_BITS) % (m))
 #define PRIME(p) \
 	{ \
-		INVERSE((limb)p), ~(limb)0 / p \
+		INVERSE((limb)(p)), ~(limb)0 / (p) \
 	}
 #define DIVISOR(m, ...) \
 	{ \

@@ -287,7 +287,8 @@ sort_entries(const char *buf, size_t len, size_t *np)
 {
 	/* No entry is shorter than this. */
 	const size_t most = len / offsetof(struct dirent, d_name) + 1;
-	const struct dirent **entry = malloc(most * sizeof(*entry)), *d;
+	const struct dirent **entry = malloc(most * sizeof(struct dirent *));
+	const struct dirent *d;
 
 	*np = 0;
 	if (entry == NULL)
@@ -297,7 +298,7 @@ sort_entries(const char *buf, size_t len, size_t *np)
 		if (is_entry(d))
 			entry[(*np)++] = d;
 	}
-	qsort(entry, *np, sizeof(*entry), compare_names);
+	qsort(entry, *np, sizeof(struct dirent *), compare_names);
 	return entry;
 }
 
@@ -316,7 +317,7 @@ walk_level(struct walk *w, const struct level *level)
 	/* A directory that was just removed is empty. */
 	if (entry == NULL && errno != ENOENT)
 		report(w->to, w->path, strerror(errno));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; entry != NULL && i < n; i++)
 		visit(w, entry[i], level);
 	free(entry);
 	free(buf);
