@@ -99,9 +99,19 @@ place_to_json(sqlite3_stmt *s)
 	json_t *place = json_pack("[o, s?, s, o, s, s, o, s?]", number(s, 0),
 	    text(s, 1), text(s, 2), number(s, 3), text(s, 4), text(s, 5),
 	    number(s, 6), text_or_null(s, 7));
+	const bool differs = sqlite3_column_type(s, 9) != SQLITE_NULL;
+	bool ok = place != NULL;
 
-	if (place != NULL && sqlite3_column_type(s, 8) != SQLITE_NULL &&
-	    json_array_append_new(place, number(s, 8)) != 0) {
+	/* What a place has besides comes last, as most have nothing. */
+	if ((differs || sqlite3_column_type(s, 8) != SQLITE_NULL) &&
+	    json_array_append_new(place, number(s, 8)) != 0)
+		ok = false;
+	if (differs &&
+	    json_array_append_new(place,
+		json_string(fleet_verdict_name(
+		    (enum fleet_verdict)sqlite3_column_int(s, 9)))) != 0)
+		ok = false;
+	if (!ok) {
 		json_decref(place);
 		place = NULL;
 	}
@@ -276,7 +286,8 @@ add_keys(struct page *p)
 		{ "places",
 		    "SELECT p.host-1, a.name, p.file, p.line, p.comment, "
 		    "p.part, l.last, l.source, owner_id(k.fp, p.comment, "
-		    "a.name, h.name)-1 FROM place p JOIN account a ON "
+		    "a.name, h.name)-1, nullif(p.verdict, k.verdict) FROM "
+		    "place p JOIN account a ON "
 		    "a.id=p.account JOIN host h ON h.id=p.host JOIN key k ON "
 		    "k.id=p.key LEFT JOIN login l "
 		    "ON l.rowid=iif(a.name IS NULL, (SELECT g.rowid FROM login "

@@ -140,7 +140,9 @@ def random_fleet(rnd, folder, now):
     for number in range(rnd.randrange(1, 12)):
         name = rnd.choice([f"host{number}", f"host{number}.example.org", "localhost", f"odd\x1b{number}"])
         path = folder / f"audit-{number}.json"
-        lines = random_lines(rnd, name, keys, verdicts, now)
+        # The list of some hosts is older.
+        own = {key: "clean" if one == "listed" and rnd.random() < 0.2 else one for key, one in verdicts.items()}
+        lines = random_lines(rnd, name, keys, own, now)
         if rnd.random() < 0.1:
             speak_for_another(rnd, lines, now)
         path.write_text("".join(json.dumps(one, ensure_ascii=rnd.random() < 0.5) + "\n" for one in lines),
@@ -519,8 +521,10 @@ class Join:
                 lists |= {*one["filters"], *one["lists"]}
                 reasons.add(one["reason"])
                 owner = self.owners_file.find(fp, clean(one["comment"], 512), one.get("account"), host.name)
+                differs = one["verdict"] != WORST[self.verdict[fp]]
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
-                               one["part"], *last_login(host, one), *([] if owner is None else [owner])])
+                               one["part"], *last_login(host, one), *([owner] if differs or owner is not None else []),
+                               *([one["verdict"]] if differs else [])])
         return {"fp": fp, "type": self.type_of(fp), "bits": self.bits_of(fp), "verdict": WORST[self.verdict[fp]],
                 "sources": sorted(sources), "lists": sorted(lists), "reason": (reasons - {""} or {None}).pop(),
                 "places": places}

@@ -73,12 +73,17 @@ def silent(name, reason="Connection timed out after 30 seconds"):
                 guarded=None, lists=[], doctor=None, accounts=0, keys=0)
 
 
-def place(index, account, file=None, line=1, comment="", last=None, part=None, owner=None):
-    """A place of a key, as the data has it. owner is its number in "owners"."""
+def place(index, account, file=None, line=1, comment="", last=None, part=None, owner=None, verdict=None):
+    """A place of a key, as the data has it. owner is its number in "owners"; verdict differs from the key's."""
     if file is None:
         file = f"/home/{account}/.ssh/authorized_keys" if account else "/etc/ssh/ssh_host_rsa_key.pub"
     return [index, account, file, line, comment, part, last, "192.0.2.7" if last is not None else None,
-            *([] if owner is None else [owner])]
+            *([] if owner is verdict is None else [owner]), *([] if verdict is None else [verdict])]
+
+
+def is_listed(entry, place_):
+    """Whether the place's own host says so."""
+    return (place_[9] if len(place_) > 9 else entry["verdict"]) == "listed"
 
 
 def key(name, places, verdict="listed", sources=("badkeys:debianweak",), kind="RSA", bits=2048):
@@ -250,8 +255,8 @@ def hostile():
 
 def entered(data, guarded):
     """The accounts that listed keys get into if "guarded" is this: {(host, account)}."""
-    return {(index, account) for entry in data["keys"] if entry["verdict"] == "listed"
-            for index, account, _, _, _, part, *_ in entry["places"]
+    listed = [one for entry in data["keys"] for one in entry["places"] if is_listed(entry, one)]
+    return {(index, account) for index, account, _, _, _, part, *_ in listed
             if data["hosts"][index]["answered"] and data["hosts"][index]["guarded"] is guarded
             and (account is not None or (part == "ca" and data["hosts"][index]["user_ca"]))}
 
@@ -269,7 +274,7 @@ def numbers(data):
         "unsure_hosts": len({index for index, _ in unsure}),
         "locked": sum(len(one["locked"]) for one in hosts),
         "listed_keys": len(listed),
-        "listed_places": sum(len(entry["places"]) for entry in listed),
+        "listed_places": sum(is_listed(entry, one) for entry in listed for one in entry["places"]),
         "listed_hosts": sum(one["listed"] > 0 for one in hosts),
         "silent": sum(not one["answered"] for one in hosts),
         "cut": sum(one["answered"] and not one["complete"] for one in hosts),

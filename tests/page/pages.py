@@ -29,9 +29,9 @@ def owners(entry):
 
 def _texts(data, entry, where, place):
     """The texts of a key in a place that a search looks at."""
-    index, account, file, _, comment, part, _, source, *owner = place
+    index, account, file, _, comment, part, _, source, *rest = place
     host = data["hosts"][index]["name"]
-    owner = data["owners"][owner[0]] if owner else []
+    owner = data["owners"][rest[0]] if rest and rest[0] is not None else []
     return {
         "all": [entry["fp"], entry["type"], entry["verdict"], entry["reason"], *entry["sources"], *entry["lists"], host,
                 account, file, comment, part, source, *owner],

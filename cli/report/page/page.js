@@ -262,11 +262,13 @@
     const NOWHERE = readHost({ name: '(unknown host)' }, -1);
 
     function readPlace(raw, key) {
-        const [index, account, file, line, comment, part, last, from, owner] = list(raw);
+        const [index, account, file, line, comment, part, last, from, owner, verdict] = list(raw);
         const place = {
             key, host: hosts[index] || NOWHERE, account: account === null ? null : string(account),
             file: string(file), line: number(line), comment: string(comment), part: string(part),
             last: Number.isFinite(last) ? last : NaN, from: string(from), owner: owners[owner] || null,
+            // Its own host may have no list that has the key, or let it in by AllowKey.
+            listed: (verdict === undefined ? key.verdict : verdict) === 'listed',
         };
         place.host.places.push(place);
         return place;
@@ -594,7 +596,7 @@
     }
 
     // Whether sshd takes the listed key of a place: from an account's file, or as a CA of TrustedUserCAKeys.
-    const letsIn = (place) => place.key.verdict === 'listed' && place.host.answered &&
+    const letsIn = (place) => place.listed && place.host.answered &&
         (place.account !== null || (place.part === 'ca' && place.host.user_ca === true));
 
     // The accounts with listed keys on hosts whose "guarded" is this, each with the places of these keys.
@@ -629,7 +631,7 @@
                 continue;
             const names = new Map(host.locked.map((account) => [account, []]));
             for (const place of host.places) {
-                if (place.key.verdict === 'listed' && place.account !== null && names.has(place.account))
+                if (place.listed && place.account !== null && names.has(place.account))
                     names.get(place.account).push(place);
             }
             for (const [account, places] of names)
@@ -922,7 +924,7 @@
                 accounts.set(place.account, { account: place.account, locked: false, places: [], listed: 0 });
             const owner = accounts.get(place.account);
             owner.places.push(place);
-            owner.listed += place.key.verdict === 'listed' ? 1 : 0;
+            owner.listed += place.listed ? 1 : 0;
         }
         for (const { places } of accounts.values())
             places.sort((a, b) => VERDICTS[a.key.verdict].rank - VERDICTS[b.key.verdict].rank);
@@ -982,13 +984,14 @@
     function showSources() {
         const sources = new Map();
         for (const { key, places } of found.keys) {
-            if (key.verdict !== 'listed')
+            const listed = places.filter((place) => place.listed);
+            if (!listed.length)
                 continue;
             for (const source of key.sources.length ? new Set(key.sources) : ['']) {
                 const sum = sources.get(source) || { source, keys: 0, places: 0, hosts: new Set() };
                 sum.keys++;
-                sum.places += places.length;
-                places.forEach((place) => sum.hosts.add(place.host));
+                sum.places += listed.length;
+                listed.forEach((place) => sum.hosts.add(place.host));
                 sources.set(source, sum);
             }
         }
@@ -1010,7 +1013,7 @@
     function showOwners() {
         const sums = new Map();
         for (const { key, places } of found.keys.filter((hit) => hit.key.verdict === 'listed' && owners.length)) {
-            for (const place of places) {
+            for (const place of places.filter((one) => one.listed)) {
                 const name = JSON.stringify(ownerText(place));
                 if (!sums.has(name))
                     sums.set(name, { owner: place.owner, keys: new Set(), places: 0, entered: 0 });
@@ -1138,7 +1141,7 @@
             hosts: hosts.length,
             locked: hosts.reduce((sum, host) => sum + host.locked.length, 0),
             'listed-keys': listed.length,
-            'listed-places': listed.reduce((sum, key) => sum + key.places.length, 0),
+            'listed-places': listed.reduce((sum, key) => sum + key.places.filter((place) => place.listed).length, 0),
             'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'),
             old: hosts.filter((host) => host.old === true).length,
             unwell: inState('problem'), warned: hosts.filter((host) => host.doctor === 'warning').length,
