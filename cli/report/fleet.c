@@ -551,6 +551,9 @@ fleet_count(struct fleet *f, struct fleet_totals *t)
 		{ &t->uncovered, "ifnull(sum(uncovered), 0) FROM host" },
 		{ &t->changes, "count(*) FROM change" },
 		{ &t->old_unread, "count(*) FROM old_host WHERE NOT header" },
+		{ &t->old_names,
+		    "count(*) FROM (SELECT 1 FROM old_host GROUP BY name"
+		    " HAVING count(DISTINCT alias)>1)" },
 	};
 	bool ok = true;
 

@@ -213,6 +213,7 @@ struct fleet_totals {
 	int64_t shared, unique, problems, unchecked, uncovered;
 	int64_t changes;    /* since the older audits; 0 without any */
 	int64_t old_unread; /* of these: they have no first line */
+	int64_t old_names;  /* the same, in files of different names */
 };
 
 bool fleet_count(struct fleet *f, struct fleet_totals *t);

@@ -127,6 +127,11 @@ report_audits(const struct options *o, char **path, int n)
 			cli_error("note: several new audits are of hosts of "
 				  "the same name; each older audit needs its "
 				  "own --since");
+		if (totals.old_names > 0)
+			cli_error("note: older audits in files of different "
+				  "names are of hosts of the same name; such a "
+				  "host is known again only by the name of its "
+				  "file");
 		print_summary(&totals);
 	}
 	fleet_close(&f);

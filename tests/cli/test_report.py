@@ -381,6 +381,20 @@ def test_hosts_of_one_name_are_told_apart_by_their_files(scratch):
     contains(done.stderr, "each older audit needs its own --since")
 
 
+def test_older_audits_of_a_host_in_files_of_several_names_are_told_of(scratch):
+    """Which of them is the host's is not known: the file of the new one has another name, too."""
+    said = "is known again only by the name of its file"
+    folder = scratch / "old"
+    folder.mkdir()
+    write_audit(folder / "web1-1.json", header(time_seconds=1), END)
+    now = write_audit(scratch / "web1-3.json", header(time_seconds=3), END)
+    lacks(keyveto("report", "--since", folder, now, status=0).stderr, said)
+    write_audit(folder / "web1-2.json", header(time_seconds=2), END)
+    done = keyveto("report", "--since", folder, now, status=0)
+    contains(done.stderr, said)
+    contains(done.stdout, "the host has no older audit")
+
+
 def test_what_no_list_in_use_could_know_is_not_clean(scratch):
     """A key of a type that keyveto does not know, and any key where no list is in use."""
     lists = [{"kind": "filter", "file": "/f", "revision": 1, "time_seconds": None, "entries": 1, "sha256": ""}]
