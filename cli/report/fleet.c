@@ -88,7 +88,8 @@ static const char *const sql[STATEMENTS] = {
 			" usable=iif(listed+keys=0, ?4, usable+?4) WHERE id=?1",
 	[ADD_KEY] = "INSERT INTO key(fp, type, bits, verdict, reason)"
 		    " VALUES(?,?,?,?,?) ON CONFLICT(fp) DO UPDATE SET"
-		    " reason=iif(excluded.verdict>verdict OR reason='',"
+		    " reason=iif(excluded.verdict>verdict OR"
+		    " (excluded.verdict=verdict AND reason=''),"
 		    " excluded.reason, reason),"
 		    " verdict=max(verdict, excluded.verdict)",
 	[FIND_KEY] = "SELECT id FROM key WHERE fp=?",

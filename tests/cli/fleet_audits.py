@@ -140,8 +140,9 @@ def random_fleet(rnd, folder, now):
     for number in range(rnd.randrange(1, 12)):
         name = rnd.choice([f"host{number}", f"host{number}.example.org", "localhost", f"odd\x1b{number}"])
         path = folder / f"audit-{number}.json"
-        # The list of some hosts is older.
-        own = {key: "clean" if one == "listed" and rnd.random() < 0.2 else one for key, one in verdicts.items()}
+        # The list of some hosts is older, and some let the key in.
+        own = {key: rnd.choice(["clean", "allowed"]) if one == "listed" and rnd.random() < 0.2 else one
+               for key, one in verdicts.items()}
         lines = random_lines(rnd, name, keys, own, now)
         if rnd.random() < 0.1:
             speak_for_another(rnd, lines, now)
@@ -519,9 +520,10 @@ class Join:
                     continue
                 sources |= set(one["sources"])
                 lists |= {*one["filters"], *one["lists"]}
-                reasons.add(one["reason"])
                 owner = self.owners_file.find(fp, clean(one["comment"], 512), one.get("account"), host.name)
                 differs = one["verdict"] != WORST[self.verdict[fp]]
+                if not differs:
+                    reasons.add(one["reason"])
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
                                one["part"], *last_login(host, one), *([owner] if differs or owner is not None else []),
                                *([one["verdict"]] if differs else [])])
