@@ -47,7 +47,10 @@ struct hits {
 	bool failed;	   /* out of memory */
 };
 
-/* Judges a key by a struct judging, and adds it if it is a hit, or its place if it is there. */
+/*
+ * Judges a key by a struct judging, and adds it if it is a hit, or its place if
+ * it is there.
+ */
 void hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
     const struct input_key *key);
 

@@ -154,11 +154,19 @@ send_setup(const struct opened_files *files, const struct opened_setup *s,
 static void
 send_file(const struct opened_file *f, struct talk *t)
 {
+	const bool is_open = f->fd != -1;
 	/* Another reader may get it, too. */
-	const int fd = f->fd != -1 ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
-	const bool lost = f->fd != -1 && fd == -1;
-	const char *why = lost ? strerror(errno) : f->why;
+	int fd = is_open ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
+	bool lost = is_open && fd == -1;
+	const char *why;
 
+	if (lost) {
+		/* Perhaps too many files are open. */
+		talk_flush(t);
+		fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+		lost = fd == -1;
+	}
+	why = lost ? strerror(errno) : f->why;
 	talk_begin(t, READING_OPENED, strlen(f->path) + strlen(why), fd);
 	record_add_text(&t->packet, f->path);
 	record_add_number(&t->packet, lost ? KV_ERR_SYSTEM : f->err);

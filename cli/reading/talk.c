@@ -170,6 +170,12 @@ send_packet(struct talk *t)
 }
 
 void
+talk_flush(struct talk *t)
+{
+	send_packet(t);
+}
+
+void
 talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd)
 {
 	if (t->packet.len + bytes + 256 > READING_PACKET_BYTES ||

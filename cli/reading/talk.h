@@ -60,6 +60,9 @@ void talk_send_setup(struct talk *t, unsigned int flags);
  */
 void talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd);
 
+/* Sends the orders so far, and closes their descriptors. */
+void talk_flush(struct talk *t);
+
 /*
  * Hands over a log, and closes it. modified is when it was, in seconds. Only
  * after talk_send_setup with READING_LOGS.
