@@ -176,10 +176,7 @@ logins_on_key(const struct report *r, const struct input_key *key,
 	snprintf(k->type, sizeof(k->type), "%s", short_type(key->key.type));
 	k->ca |= key->part == KV_PART_CA;
 	k->everyones |= r->account == NULL;
-	if (r->account == NULL)
-		return;
-	/* The keys of an account come one after the other. */
-	if (k->n > 0 && strcmp(k->v[k->n - 1]->name, r->account) == 0)
+	if (r->account == NULL || find_account(k, r->account) != NULL)
 		return;
 	if ((a = add_account(l, k, r->account)) != NULL) {
 		a->in_file = true;

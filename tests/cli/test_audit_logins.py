@@ -21,6 +21,7 @@ import pytest
 
 import keys
 import sshd_logs
+import weak_keys
 from audit_machine import row_of
 from hostile import put_worker
 from logbook import Logbook
@@ -217,6 +218,17 @@ def test_a_log_that_cannot_be_read_is_a_problem(world):
              "no line of a log that was read tells when it was written")
     equal([one["file"] for one in map(json.loads, done.stdout.splitlines()) if one.get("verdict") == "error"],
           [str(missing), str(cut), str(packed)])
+
+
+def test_a_key_that_the_tests_find_has_one_row_for_each_account(world):
+    """It is judged a second time, behind all accounts, when --all has noted it."""
+    _, weak = weak_keys.weak()[0]
+    for name in ("alice", "bob"):
+        world.account(name).authorize(weak.line)
+    log = write_log(world.folder / "log", line_of(NOW, accepted("bob", weak.fingerprint, kind="RSA")))
+    rows, _ = told(world, "--all", "--logins", log, status=1)
+    equal([(one["account"], one["verdict"], one["logins"]) for one in rows if one["type"] == "RSA" and one["in_file"]],
+          [("bob", "listed", 1), ("alice", "listed", 0)])
 
 
 # Keys of former audits
