@@ -30,6 +30,8 @@ struct options {
 	size_t n_logs;
 	const char **former; /* files of --known */
 	size_t n_former;
+	const char *since; /* NULL: new keys are not told */
+	size_t n_since;
 };
 
 struct audit {
@@ -40,6 +42,7 @@ struct audit {
 	struct audit_table table;
 	struct logins logins;
 	struct login_logs logs;
+	struct since since;
 	struct deny_weak deny;
 };
 
@@ -60,18 +63,17 @@ print_header(const struct options *o, const struct judging *judging,
 	return !o->json || o->quiet || audit_header_print(&header);
 }
 
-/* Has the audit note the keys whose logins it prints. */
+/* For judged of struct report: notes the key for --since and --logins. */
 static void
-begin_logins(struct audit *a)
+note_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
 {
-	const struct options *o = a->o;
+	struct audit *a = r->judged_arg;
+	const bool is_new = a->o->since != NULL &&
+	    since_add(&a->since, r->account, key, d);
 
-	if (!o->logins)
-		return;
-	a->report.judged = logins_on_key;
-	a->report.judged_arg = &a->logins;
-	for (size_t i = 0; i < o->n_former; i++)
-		former_read(&a->logins, &a->report, o->former[i]);
+	if (a->o->logins)
+		logins_add(&a->logins, r->account, key, d, is_new);
 }
 
 static void
@@ -108,11 +110,51 @@ static bool
 begin_audit(void *arg)
 {
 	struct audit *a = arg;
+	const struct options *o = a->o;
 
-	if (!print_header(a->o, a->judging, a->report.now))
+	if (!print_header(o, a->judging, a->report.now))
 		return false;
-	begin_logins(a);
+	for (size_t i = 0; o->logins && i < o->n_former; i++)
+		former_read(&a->logins, &a->report, o->former[i]);
 	return true;
+}
+
+/* Whether the new keys are all known. False after a message. */
+static bool
+end_since(struct audit *a)
+{
+	if (a->since.full)
+		report_problem_at(&a->report, a->o->since, 0,
+		    "too many keys are new since then; the rest is not told");
+	return !a->since.failed || cli_error("%s", strerror(ENOMEM));
+}
+
+/* Prints what follows the keys and their logins. False after a message. */
+static bool
+print_end(const struct audit *a, int status)
+{
+	const struct options *o = a->o;
+
+	if (o->quiet)
+		return true;
+	if (o->json)
+		audit_table_print_json(&a->table);
+	else
+		audit_table_print(&a->table);
+	if (o->since != NULL &&
+	    !since_print(&a->since, o->logins ? &a->logins : NULL, o->json))
+		return false;
+	return !o->json ||
+	    audit_end_print(&a->report, a->machine.accounts.n, status, NULL);
+}
+
+static bool
+read_since(struct audit *a)
+{
+	const struct options *o = a->o;
+
+	return o->since == NULL ||
+	    former_read_accounts(&a->since, o->since, o->n_users == 0);
 }
 
 static int
@@ -143,22 +185,20 @@ run_audit(const struct options *o, const struct judging *judging)
 	int status = CLI_UNCHECKED;
 
 	judging_report(&a.report, &judging->judge);
+	if (o->logins || o->since != NULL) {
+		a.report.judged = note_key;
+		a.report.judged_arg = &a;
+	}
 	if (o->deny_weak) {
 		a.report.on_weak = deny_weak_add;
 		a.report.on_weak_arg = &a.deny;
 	}
 	if (a.report.weak == NULL)
 		cli_error("%s", strerror(ENOMEM));
-	else if (machine_audit(&a.machine) && find_weak(&a) &&
-	    tell_logins(&a)) {
+	else if (read_since(&a) && machine_audit(&a.machine) && find_weak(&a) &&
+	    tell_logins(&a) && end_since(&a)) {
 		status = report_status(&a.report);
-		if (o->json && !o->quiet) {
-			audit_table_print_json(&a.table);
-			(void)audit_end_print(&a.report, a.machine.accounts.n,
-			    status, NULL);
-		} else if (!o->quiet)
-			audit_table_print(&a.table);
-		if (!cli_stdout_ok())
+		if (!print_end(&a, status) || !cli_stdout_ok())
 			status = CLI_UNCHECKED;
 		if (!o->quiet)
 			report_summary(&a.report);
@@ -171,6 +211,7 @@ run_audit(const struct options *o, const struct judging *judging)
 	weak_free(a.report.weak);
 	logins_free(&a.logins);
 	login_logs_free(&a.logs);
+	since_free(&a.since);
 	audit_table_free(&a.table);
 	machine_free(&a.machine);
 	return status;
@@ -197,6 +238,11 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		    .text = o->log,
 		    .n = &o->n_logs },
 		{ .name = "known", .text = o->former, .n = &o->n_former },
+		{ .name = "since",
+		    .text = &o->since,
+		    .n = &o->n_since,
+		    .max = 1,
+		    .what = "audit for --since" },
 		{ .name = "deny-weak", .flag = &o->deny_weak },
 		{ .name = "yes", .flag = &o->yes },
 		{ .name = NULL },
@@ -274,11 +320,11 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_audit = {
 	.name = "audit",
 	.section = 8,
-	.synopsis =
-	    "[--user NAME]... [--json] [--all] [--quiet] "
-	    "[--logins [FILE | journal]...] [--known FILE]... "
-	    "[--deny-weak [--yes]] [--timeout S] [--sshd PATH] [--sshd-config FILE] "
-	    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
+	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
+		    "[--logins [FILE | journal]...] [--known FILE]... "
+		    "[--since FILE] [--deny-weak [--yes]] [--timeout S] "
+		    "[--sshd PATH] [--sshd-config FILE] [--config FILE] "
+		    "[--filter FILE]... [--blocklist FILE]...",
 	.help =
 	    "Tell which keys of this machine, accepted or its own, are listed",
 	.details =
@@ -288,6 +334,8 @@ const struct cli_command cli_audit = {
 	    "came in\n"
 	    "  --known FILE     also keys that FILE, an older audit, calls "
 	    "listed; may repeat\n"
+	    "  --since FILE     tell which keys are new since FILE, an older "
+	    "--json --all\n"
 	    "  --deny-weak      have logins refuse RSA keys that anybody "
 	    "factors\n"
 	    "  --yes            although that may lock out root or an "

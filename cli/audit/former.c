@@ -4,21 +4,43 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/header.h"
 #include "host/files.h"
 #include "log_lines/former_records.h"
 #include "working/working.h"
 
 struct former {
 	struct logins *logins;
-	struct report *report;
+	struct report *report; /* NULL: problems are errors */
+	struct since *since;   /* NULL: keys are added to the logins */
 	const char *path;
 	uint64_t keys_max; /* more are not in the file */
-	int problems;
-	bool full, done;
+	bool whole;	   /* of all accounts, or it is a problem */
+	int problems;	   /* that the worker told */
+	bool failed;	   /* any problem */
+	bool full, headed, done;
 };
+
+static void
+report_at(struct former *f, uint64_t line, const char *reason)
+{
+	f->failed = true;
+	if (f->report != NULL)
+		report_problem_at(f->report, f->path, line, reason);
+	else
+		cli_error_at(f->path, line, reason);
+}
+
+static void
+report_full(struct former *f)
+{
+	f->full = true;
+	report_at(f, 0, "too many keys; the rest was not read");
+}
 
 static bool
 receive_key(struct former *f, struct kv_bytes b)
@@ -36,11 +58,50 @@ receive_key(struct former *f, struct kv_bytes b)
 		return false;
 	if (!f->full &&
 	    !logins_add_former(f->logins, digest.p, type,
-		(enum kv_verdict)verdict, ca != 0)) {
-		f->full = true;
-		report_problem_at(f->report, f->path, 0,
-		    "too many keys; the rest was not read");
-	}
+		(enum kv_verdict)verdict, ca != 0))
+		report_full(f);
+	return true;
+}
+
+static bool
+receive_account(struct former *f, struct kv_bytes b)
+{
+	char account[FORMER_ACCOUNT_BYTES];
+	struct kv_span digest;
+
+	if (kv_bytes_get_string(&b, &digest) != KV_OK ||
+	    digest.len != KV_SHA256_BYTES ||
+	    !record_get_text(&b, account, sizeof(account)) || b.left != 0 ||
+	    !f->headed || f->keys_max-- == 0)
+		return false;
+	if (!f->full && !since_add_former(f->since, digest.p, account))
+		report_full(f);
+	return true;
+}
+
+static bool
+receive_header(struct former *f, struct kv_bytes b)
+{
+	char host[FORMER_HOST_BYTES], here[HOST_NAME_MAX + 1];
+	char why[sizeof(host) + sizeof(here) + 64];
+	uint64_t seconds;
+	bool whole;
+
+	if (f->headed || !record_get_text(&b, host, sizeof(host)) ||
+	    !record_get_limited(&b, INT64_MAX, &seconds) ||
+	    !record_get_flag(&b, &whole) || b.left != 0)
+		return false;
+	f->headed = true;
+	f->since->time = (int64_t)seconds;
+	audit_host_name(here);
+	if (strcmp(host, here) != 0) {
+		snprintf(why, sizeof(why),
+		    "is an audit of the host %s, and this is %s", host, here);
+		report_at(f, 0, why);
+	} else if (f->whole && !whole)
+		report_at(f, 0,
+		    "was made with --user: it does not tell which keys other "
+		    "accounts had");
 	return true;
 }
 
@@ -54,10 +115,9 @@ receive_problem(struct former *f, struct kv_bytes b)
 	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
 	    ++f->problems > FORMER_PROBLEMS_MAX)
 		return false;
-	report_problem_at(f->report, f->path, line, reason);
+	report_at(f, line, reason);
 	if (f->problems == FORMER_PROBLEMS_MAX)
-		report_problem_at(f->report, f->path, 0,
-		    "too many problems; the rest was not read");
+		report_at(f, 0, "too many problems; the rest was not read");
 	return true;
 }
 
@@ -70,38 +130,59 @@ receive(struct kv_bytes b, void *arg)
 	if (f->done || !record_get_number(&b, &what))
 		return false;
 	if (what == FORMER_KEY)
-		return receive_key(f, b);
+		return f->since == NULL && receive_key(f, b);
+	if (what == FORMER_HEADER)
+		return f->since != NULL && receive_header(f, b);
+	if (what == FORMER_ACCOUNT)
+		return f->since != NULL && receive_account(f, b);
 	if (what == FORMER_PROBLEM)
 		return receive_problem(f, b);
-	f->done = what == FORMER_END && b.left == 0;
+	f->done = what == FORMER_END && b.left == 0 &&
+	    (f->since == NULL || f->headed || f->failed);
 	return f->done;
+}
+
+static void
+read_audit(struct former *f, enum former_wanted wanted)
+{
+	struct working_task t = {
+		.fd = { files_open(f->path, 0) },
+		.n_fds = 1,
+		.result = receive,
+		.arg = f,
+		.has_parts = true,
+		.done = &f->done,
+	};
+	char why[WALL_WHY_BYTES];
+	struct stat st;
+
+	if (t.fd[0] == -1) {
+		report_at(f, 0, strerror(errno));
+		return;
+	}
+	f->keys_max = fstat(t.fd[0], &st) == 0 && S_ISREG(st.st_mode) ?
+	    (uint64_t)st.st_size / FORMER_KEY_BYTES_MIN :
+	    UINT64_MAX;
+	working_task_begin(&t, "former");
+	record_add_number(&t.args, wanted);
+	if (!working_do(&t, why))
+		report_at(f, 0, why);
+	close(t.fd[0]);
 }
 
 void
 former_read(struct logins *l, struct report *r, const char *path)
 {
 	struct former f = { .logins = l, .report = r, .path = path };
-	struct working_task t = {
-		.fd = { files_open(path, 0) },
-		.n_fds = 1,
-		.result = receive,
-		.arg = &f,
-		.has_parts = true,
-		.done = &f.done,
-	};
-	char why[WALL_WHY_BYTES];
-	struct stat st;
 
-	if (t.fd[0] == -1) {
-		report_problem_at(r, path, 0, strerror(errno));
-		return;
-	}
-	f.keys_max = fstat(t.fd[0], &st) == 0 && S_ISREG(st.st_mode) ?
-	    (uint64_t)st.st_size / FORMER_KEY_BYTES_MIN :
-	    UINT64_MAX;
-	working_task_begin(&t, "former");
-	record_add_number(&t.args, l->all);
-	if (!working_do(&t, why))
-		report_problem_at(r, path, 0, why);
-	close(t.fd[0]);
+	read_audit(&f, l->all ? FORMER_ALL : FORMER_LISTED);
+}
+
+bool
+former_read_accounts(struct since *s, const char *path, bool whole)
+{
+	struct former f = { .since = s, .path = path, .whole = whole };
+
+	read_audit(&f, FORMER_ACCOUNTS);
+	return !f.failed;
 }

@@ -8,12 +8,19 @@
 #ifndef CLI_AUDIT_FORMER_H
 #define CLI_AUDIT_FORMER_H
 
-#include "logs/logins.h"
+#include "audit/since.h"
 
 /*
  * Adds the keys of a file: those with "verdict": "listed", or with l->all those
  * of any verdict. "-" is standard input. What cannot be read is a problem in r.
  */
 void former_read(struct logins *l, struct report *r, const char *path);
+
+/*
+ * Adds which account had which key, by an audit that must be whole: of this
+ * host, of all keys, and not cut off; whole: of all accounts, too. False after a
+ * message.
+ */
+bool former_read_accounts(struct since *s, const char *path, bool whole);
 
 #endif

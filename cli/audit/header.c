@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -190,9 +189,8 @@ add_doctor(const struct audit_header *h, json_t *o)
 	return ok;
 }
 
-/* Prints a line in the form of the others, and frees the object. */
-static bool
-print_line(json_t *o)
+bool
+audit_print_object(json_t *o)
 {
 	const bool ok = o != NULL &&
 	    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0;
@@ -205,17 +203,23 @@ print_line(json_t *o)
 	return cli_stdout_ok() && ok;
 }
 
+void
+audit_host_name(char host[static HOST_NAME_MAX + 1])
+{
+	if (gethostname(host, HOST_NAME_MAX + 1) == -1)
+		*host = '\0';
+	host[HOST_NAME_MAX] = '\0';
+}
+
 bool
 audit_header_print(const struct audit_header *h)
 {
-	char host[HOST_NAME_MAX + 1] = "", when[32] = "";
+	char host[HOST_NAME_MAX + 1], when[32] = "";
 	const time_t now = (time_t)h->now;
 	struct tm tm;
 	json_t *o;
 
-	if (gethostname(host, sizeof(host)) == -1)
-		*host = '\0';
-	host[HOST_NAME_MAX] = '\0';
+	audit_host_name(host);
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:b, s:o, s:o, s:o}",
@@ -228,14 +232,14 @@ audit_header_print(const struct audit_header *h)
 		json_decref(o);
 		o = NULL;
 	}
-	return print_line(o);
+	return audit_print_object(o);
 }
 
 bool
 audit_end_print(const struct report *r, size_t accounts, int status,
     const char *reason)
 {
-	return print_line(
+	return audit_print_object(
 	    json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"end", 1, "status", status, "accounts", (json_int_t)accounts,
 		"files", (json_int_t)r->files, "keys", (json_int_t)r->keys,

@@ -149,17 +149,16 @@ short_type(enum kv_keytype type)
 static void
 take_over(struct logins_key *key, enum kv_verdict verdict, bool wanted)
 {
+	key->wanted = wanted || (key->wanted && !key->former);
 	key->former = false;
 	key->verdict = verdict;
-	key->wanted = wanted;
 }
 
 void
-logins_on_key(const struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
+logins_add(struct logins *l, const char *account, const struct input_key *key,
+    const struct kv_decision *d, bool also)
 {
-	struct logins *l = r->judged_arg;
-	const bool wanted = l->all || d->verdict == KV_VERDICT_LISTED;
+	const bool wanted = l->all || also || d->verdict == KV_VERDICT_LISTED;
 	uint8_t digest[KV_SHA256_BYTES];
 	struct logins_account *a;
 	struct logins_key *k;
@@ -175,13 +174,20 @@ logins_on_key(const struct report *r, const struct input_key *key,
 	take_over(k, d->verdict, true);
 	snprintf(k->type, sizeof(k->type), "%s", short_type(key->key.type));
 	k->ca |= key->part == KV_PART_CA;
-	k->everyones |= r->account == NULL;
-	if (r->account == NULL || find_account(k, r->account) != NULL)
+	k->everyones |= account == NULL;
+	if (account == NULL || find_account(k, account) != NULL)
 		return;
-	if ((a = add_account(l, k, r->account)) != NULL) {
+	if ((a = add_account(l, k, account)) != NULL) {
 		a->in_file = true;
 		k->in_file = k->n;
 	}
+}
+
+void
+logins_on_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	logins_add(r->judged_arg, r->account, key, d, false);
 }
 
 bool
@@ -207,6 +213,24 @@ logins_add_former(struct logins *l,
 	snprintf(key->type, sizeof(key->type), "%s",
 	    known != NULL ? short_type(known->type) : type);
 	return true;
+}
+
+const struct logins_account *
+logins_find(const struct logins *l,
+    const uint8_t digest[static KV_SHA256_BYTES], const char *account)
+{
+	const struct logins_key *key = find_key(l, digest);
+	const struct logins_account *last = NULL;
+
+	if (key == NULL)
+		return NULL;
+	if (account != NULL)
+		return find_account(key, account);
+	for (size_t i = 0; i < key->n; i++)
+		if (key->v[i]->logins > 0 &&
+		    (last == NULL || key->v[i]->last > last->last))
+			last = key->v[i];
+	return last;
 }
 
 static struct logins_key *
@@ -371,15 +395,28 @@ print_json(const struct row *row)
 	json_decref(o);
 }
 
+void
+logins_print_last(const struct logins_account *a)
+{
+	char last[LOGINS_TIME_BYTES];
+
+	if (a == NULL || a->logins == 0) {
+		fputs("no login", stdout);
+		return;
+	}
+	logins_format_time(a->last, last);
+	printf("%" PRIu64 " login%s, the last %s from %s", a->logins,
+	    cli_plural(a->logins, "", "s"), last, a->from);
+}
+
 static void
 print_text(const struct row *row)
 {
 	const struct logins_account *a = row->account;
 	const struct logins_key *key = row->key;
-	char fingerprint[KV_FINGERPRINT_BYTES], last[LOGINS_TIME_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
 
 	kv_fingerprint_format(key->digest, fingerprint);
-	logins_format_time(a->last, last);
 	cli_printf(stdout, "%s: %s: %s %s%s: ",
 	    a->name != NULL ? a->name :
 		key->ca	    ? "(user CA keys)" :
@@ -390,11 +427,7 @@ print_text(const struct row *row)
 		fputs("in no file any more: ", stdout);
 	else if (!is_in_file(row))
 		fputs("in no file of this account: ", stdout);
-	if (a->logins == 0)
-		fputs("no login", stdout);
-	else
-		printf("%" PRIu64 " login%s, the last %s from %s", a->logins,
-		    cli_plural(a->logins, "", "s"), last, a->from);
+	logins_print_last(a);
 	if (a->refused > 0)
 		printf("; PAM refused %" PRIu64 " more", a->refused);
 	putchar('\n');
@@ -402,12 +435,12 @@ print_text(const struct row *row)
 
 /* Adds the rows of a key, and returns how many. */
 static size_t
-add_rows(const struct logins_key *key, struct row *row)
+add_rows(const struct logins *l, const struct logins_key *key, struct row *row)
 {
 	static const struct logins_account nobody;
 	size_t n = 0;
 
-	if (!key->wanted)
+	if (!key->wanted || (!l->all && key->verdict != KV_VERDICT_LISTED))
 		return 0;
 	for (size_t i = 0; i < key->n; i++)
 		if (key->v[i]->logins > 0 || key->v[i]->refused > 0 ||
@@ -430,7 +463,7 @@ logins_print(const struct logins *l, bool json)
 	if ((row = calloc(max + 1, sizeof(*row))) == NULL)
 		return false;
 	for (size_t i = 0; i < l->n; i++)
-		n += add_rows(l->v[i], row + n);
+		n += add_rows(l, l->v[i], row + n);
 	qsort(row, n, sizeof(*row), compare_rows);
 	if (n > 0 && !json)
 		putchar('\n');

@@ -46,7 +46,7 @@ struct logins_key {
 
 /* All zeroes: no key. Freed by logins_free. */
 struct logins {
-	bool all; /* keys of any verdict; else only listed ones */
+	bool all; /* keys of any verdict; else only listed ones are printed */
 	struct logins_key **v;
 	size_t n, cap;
 	void *by_digest;  /* a tree of tsearch(3) */
@@ -60,7 +60,14 @@ struct logins {
 	int64_t since; /* of the logs' first lines; 0: no line */
 };
 
-/* For judged of struct report, with the logins as its argument. */
+/*
+ * Adds a key of this audit, unless l is of listed keys, it is not listed, and
+ * also is false. account is NULL for a file that is of none.
+ */
+void logins_add(struct logins *l, const char *account,
+    const struct input_key *key, const struct kv_decision *d, bool also);
+
+/* The same for judged of struct report, with the logins as its argument. */
 void logins_on_key(const struct report *r, const struct input_key *key,
     const struct kv_decision *d);
 
@@ -71,6 +78,13 @@ void logins_on_key(const struct report *r, const struct input_key *key,
 bool logins_add_former(struct logins *l,
     const uint8_t digest[static KV_SHA256_BYTES], const char *type,
     enum kv_verdict verdict, bool ca);
+
+/*
+ * The account with what is known of its logins by a key; account NULL: that
+ * which came in last. NULL: nobody came in.
+ */
+const struct logins_account *logins_find(const struct logins *l,
+    const uint8_t digest[static KV_SHA256_BYTES], const char *account);
 
 /* Whether the key, or the CA, of a login is looked for. */
 bool logins_has(const struct logins *l, const struct accepted *a);
@@ -90,6 +104,9 @@ void logins_count_refused(struct logins *l, const struct accepted *a);
  * came in or was refused by PAM. False with errno if out of memory.
  */
 bool logins_print(const struct logins *l, bool json);
+
+/* Prints "N logins, the last TIME from ADDRESS", or "no login". NULL: none. */
+void logins_print_last(const struct logins_account *a);
 
 void logins_free(struct logins *l);
 

@@ -316,8 +316,10 @@ def test_a_parser_of_a_former_audit_that_is_taken_over_has_no_power(exploit, wor
     former.write_bytes(row.encode() + b"\n" + MARK + b"\n")
     for path in (log, former):
         path.chmod(0o644)
-    audit = ("audit", "--filter", world.filter, "--user", "alice", "--logins", log, "--known")
-    for words, data in (((*audit, former), None), ((*audit, "-"), former.read_bytes())):
+    audit = ("audit", "--filter", world.filter, "--user", "alice")
+    known, since = (*audit, "--logins", log, "--known"), (*audit, "--since")
+    for words, data in (((*known, former), None), ((*known, "-"), former.read_bytes()), ((*since, former), None),
+                        ((*since, "-"), former.read_bytes())):
         could, names, done = exploit.run(*words, user=user, data=data)
         assert names == {"keyveto-worker"}, f"{words}: the exploit ran in {names}: {done}"
         assert could <= {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, f"{words}"
