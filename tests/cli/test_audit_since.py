@@ -13,7 +13,7 @@ import pytest
 import keys
 import weak_keys
 from hostile import put_worker
-from program import PATIENCE, contains, copy_programs, equal
+from program import PATIENCE, contains, copy_programs, equal, keyveto
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -273,6 +273,23 @@ def test_a_worker_that_tells_what_it_never_does_is_an_error(world, scratch, tell
                           capture_output=True, check=False, timeout=PATIENCE, text=True)
     contains(done.stderr, f"keyveto: {path}: the worker says what it never says\n")
     equal((done.returncode, done.stdout), (2, ""))
+
+
+def test_report_reads_audits_with_new_keys(world):
+    """They say nothing of a host that its keys do not say."""
+    alice = world.account("alice")
+    old = keep(world, status=0)
+    alice.authorize(world.clean, world.bad)
+    seen = world.folder / "new.json"
+    seen.write_text(world.audit("--json", "--all", "--since", old, status=1).stdout)
+    contains(seen.read_text(), '{"new":true,"account":"alice"')
+    (world.folder / "plain").mkdir()
+    plain = write(world.folder / "plain/new.json",
+                  [one for one in map(json.loads, seen.read_text().splitlines()) if not one.get("new")])
+    done, other = keyveto("report", "--csv", seen), keyveto("report", "--csv", plain)
+    equal((done.stdout.replace(str(seen), ""), done.returncode),
+          (other.stdout.replace(str(plain), ""), other.returncode))
+    equal(done.stderr.replace(str(seen), ""), other.stderr.replace(str(plain), ""))
 
 
 def test_an_audit_with_new_keys_can_be_the_next_older_one(world):
