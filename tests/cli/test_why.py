@@ -246,8 +246,8 @@ def test_the_lookup_file_is_not_read_whole(scratch, world):
     own = f"{hashes(made()['rsa'])[0][:8].hex()};found\n"
     write_lookup(world, sorted([*lookup_lines(random_records(rnd, 300000)), own]))
     trace = scratch / "trace"
-    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=pread64", "-P", f"{world}.lookup", "-o", trace, KEYVETO, "why",
-                           "--blocklist", world, made()["rsa"].public], capture_output=True, timeout=PATIENCE,
+    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=pread64", "-P", f"{world}.lookup", "-o", trace, KEYVETO,
+                           "why", "--blocklist", world, made()["rsa"].public], capture_output=True, timeout=PATIENCE,
                           check=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     contains(done.stdout.decode(), "/main/rsa/found\n")
     reads = [int(size) for size in re.findall(r"= (\d+)$", trace.read_text(encoding="ascii"), re.MULTILINE)]
