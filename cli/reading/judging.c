@@ -106,7 +106,7 @@ open_files(struct judging *j)
 	judge->filter = calloc(r->paths.n_filters + 1, sizeof(*judge->filter));
 	judge->list = calloc(r->paths.n_blocklists + 1, sizeof(*judge->list));
 	j->date = calloc(r->paths.n_blocklists + 1, sizeof(*j->date));
-	r->names = calloc(r->paths.n_blocklists + 1, sizeof(*r->names));
+	r->names = calloc(r->paths.n_blocklists + 1, sizeof(struct names *));
 	if (judge->filter == NULL || judge->list == NULL || j->date == NULL ||
 	    r->names == NULL) {
 		snprintf(judge->broken, sizeof(judge->broken), "out of memory");
@@ -145,7 +145,7 @@ judging_open(struct judging *j, const char *config,
 	r->arg = arg;
 	r->named = paths != NULL;
 	kv_judge_open_with(&j->judge, config, &none, open_noted, r);
-	if (r->named)
+	if (paths != NULL)
 		r->paths = *paths;
 	if (j->judge.broken[0] != '\0')
 		return;
@@ -324,16 +324,18 @@ bool
 judging_start(struct judging *j, char why[static WALL_WHY_BYTES])
 {
 	struct judging_reader *r = j->reader;
-	const struct opened_setup setup = {
-		.threads = 1,
-		.flags = READING_ASKED,
-		.paths = r != NULL && r->named ? &r->paths : NULL,
-	};
 
 	*why = '\0';
-	return j->judge.broken[0] != '\0' ||
-	    j->judge.n_filters + j->judge.n_lists == 0 ||
-	    start_reader(r, &setup, true, why);
+	if (r == NULL || j->judge.broken[0] != '\0' ||
+	    j->judge.n_filters + j->judge.n_lists == 0)
+		return true;
+	return start_reader(r,
+	    &(struct opened_setup){
+		.threads = 1,
+		.flags = READING_ASKED,
+		.paths = r->named ? &r->paths : NULL,
+	    },
+	    true, why);
 }
 
 struct talk *

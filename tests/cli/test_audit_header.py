@@ -229,10 +229,11 @@ def test_report_reads_what_audit_prints(world):
     audit.write_text(world.audit("--json", "--all", status=1).stdout, encoding="utf-8")
     done = keyveto("report", audit, status=1)
     contains(done.stdout, "1 host audited, 1 with listed keys, ", "1 listed, in 2 places",
-             f"  {socket.gethostname()}\n    gone: 1 of 1 key is listed, and no other lets in\n",
+             f"  {socket.gethostname()} (not guarded)\n"
+             "    gone: 1 of 1 key is listed, and no other lets in: it would be locked out\n",
              f"    gone {gone.keys_path}:1: ssh-ed25519 256 {world.bad.fingerprint} odd \\x1b[2J\\x07 comment\n",
              f"    stays {stays.keys_path}:1: ssh-ed25519 256 {world.bad.fingerprint}\n",
              f"  listed: ssh-ed25519 256 {world.bad.fingerprint}: 2 accounts on 1 host\n")
-    lacks(done.stdout, "    stays: ", "cut off", "without a whole")
+    lacks(done.stdout, "    stays: 1 of", "    stays: 2 of", "cut off", "without a whole")
     equal(done.stderr.splitlines()[-1],
           "keyveto: 1 host: 1 listed key in 2 places of 1 host, 0 without a whole audit")
