@@ -281,8 +281,11 @@ count_unusable_filters(struct config_findings *f,
 	char why[KV_REASON_BYTES], broken[WALL_WHY_BYTES];
 
 	judging_open(&f->judging, NULL, &paths, cli_open_as_login, NULL);
-	if (!judging_start(&f->judging, broken))
-		count_finding(&f->unreadable, s, "%s", broken);
+	f->unseen = !judging_start(&f->judging, broken);
+	/* That says nothing about a login. */
+	if (f->unseen && !s->silent)
+		cli_error("%s: its filters and lists were not looked into: %s",
+		    s->name, broken);
 	if (f->judging.judge.broken[0] != '\0')
 		count_finding(&f->unreadable, s, "%s", f->judging.judge.broken);
 	for (size_t i = 0; i < f->judging.judge.n_filters; i++)

@@ -47,6 +47,7 @@ struct config_subject {
 struct config_findings {
 	struct kv_config config; /* as parsed, without the wrong lines */
 	struct judging judging;	 /* of its filters and lists */
+	bool unseen;		 /* keyveto-reader did not look into these */
 	size_t mistakes;	 /* number of lines that are wrong */
 	size_t unreadable;	 /* files that a login or reader cannot read */
 	size_t notices;		 /* what works, but should be checked */

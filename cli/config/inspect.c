@@ -36,8 +36,10 @@ check_file(const char *name)
 	s.text = t.text;
 	s.len = t.len;
 	if (config_findings_make(&f, &s)) {
-		config_findings_print(&f, name);
-		if (cli_stdout_ok() && !config_findings_no_verdict(&f))
+		if (!f.unseen)
+			config_findings_print(&f, name);
+		if (cli_stdout_ok() && !f.unseen &&
+		    !config_findings_no_verdict(&f))
 			status = f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
 	}
 	config_findings_free(&f);
