@@ -25,8 +25,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < c.n_patterns; i++)
 		FUZZ_CHECK(strlen(c.pattern[i]) <= size + 32);
 	(void)kv_config_find_allowed(&c, digest, 0);
-	kv_config_message(c.message, "SHA256:x", "ssh-rsa", message,
-	    sizeof(message));
+	if (c.message != NULL)
+		kv_config_message(c.message, "SHA256:x", "ssh-rsa", message,
+		    sizeof(message));
 	kv_config_free(&c);
 	return 0;
 }
