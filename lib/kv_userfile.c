@@ -133,6 +133,22 @@ is_secure(const struct stat *st, const struct kv_account *account,
 	return is_private_group(st->st_gid, st->st_uid, uid);
 }
 
+/*
+ * Whether place, which has no symlinks, is the account's home. Mostly the home
+ * has none either, so that it is not searched for them. home is empty before the
+ * first call, and keeps what a search found.
+ */
+static bool
+is_home(const char *place, const struct kv_account *account,
+    char home[static PATH_MAX])
+{
+	if (strcmp(account->home, place) == 0)
+		return true;
+	if (home[0] == '\0' && realpath(account->home, home) == NULL)
+		home[0] = '\0';
+	return strcmp(home, place) == 0;
+}
+
 /* Judges the file behind st, and each directory of path up to the home. */
 static enum kv_err
 check_path(const char *path, const struct stat *st,
@@ -140,9 +156,9 @@ check_path(const char *path, const struct stat *st,
     char why[static KV_USERFILE_WHY_BYTES])
 {
 	char place[PATH_MAX], home[PATH_MAX];
-	bool have_home = realpath(account->home, home) != NULL;
 	struct stat dir;
 
+	home[0] = '\0';
 	if (realpath(path, place) == NULL) {
 		snprintf(why, KV_USERFILE_WHY_BYTES, "%.400s: %s", path,
 		    strerror(errno));
@@ -166,9 +182,7 @@ check_path(const char *path, const struct stat *st,
 			    place);
 			return KV_ERR_INSECURE;
 		}
-		if (have_home && strcmp(home, place) == 0)
-			break;
-	} while (strcmp(place, "/") != 0);
+	} while (!is_home(place, account, home) && strcmp(place, "/") != 0);
 	return KV_OK;
 }
 
