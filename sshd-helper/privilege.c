@@ -26,14 +26,10 @@ make_undumpable(void)
 bool
 guard_harden(void)
 {
-	int fd;
-
 	/* A file that is opened later must not become standard output. */
-	do {
-		if ((fd = open("/dev/null", O_RDWR)) == -1)
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDWR) != fd)
 			return false;
-	} while (fd <= STDERR_FILENO);
-	close(fd);
 	make_undumpable();
 	return true;
 }

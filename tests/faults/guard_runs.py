@@ -158,7 +158,7 @@ class Baseline:
         if (done.returncode, done.stdout) != (0, expected):
             raise AssertionError(f"without any fault: {done}")
         # The first thing that the guard does.
-        self.first = next(call for call in self.calls if '"/dev/null", O_RDWR' in call.text)
+        self.first = next(call for call in self.calls if call.name == "fcntl" and call.text.startswith("0, F_GETFD"))
         self.begin = self.first.index
         self.interesting = max((call.index for call in self.calls if call.name == scenario.behind), default=0) + 1
         self.end = self._end(bool(scenario.command) and not scenario.listed)

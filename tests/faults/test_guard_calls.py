@@ -77,8 +77,8 @@ def test_short_reads_and_writes_change_neither_verdict_nor_output(stage, scenari
     check_runs(whys for _, whys in results)
 
 
-def test_without_dev_null_the_guard_refuses_and_logs_why(stage, scenarios, check_runs):
-    """If the guard cannot open standard descriptors, it stops before anything else."""
+def test_without_standard_descriptors_the_guard_refuses_and_logs_why(stage, scenarios, check_runs):
+    """A descriptor that seems to be closed and cannot be opened ends the guard before anything else."""
     scenario = scenarios[name("clean key", "root", "deny")]
     baseline = Baseline(stage, scenario)
     check_runs(try_one(stage, scenario, baseline, baseline.first, fault) for fault in ERRORS)

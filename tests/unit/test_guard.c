@@ -358,8 +358,10 @@ be_guard(int out, int err, int argc, char **argv)
 		    STDOUT_FILENO);
 		dup2(err, STDERR_FILENO);
 	}
-	if (plan.no_dev_null)
+	if (plan.no_dev_null) {
+		close(STDIN_FILENO);
 		fail_call("open", 1, EMFILE);
+	}
 	if (plan.start_uid != 0 &&
 	    (syscall(ID_CALL(setgroups), 0, NULL) != 0 ||
 		syscall(ID_CALL(setresuid), plan.start_uid, plan.start_uid,
