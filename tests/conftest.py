@@ -51,6 +51,12 @@ def fixture_build(pytestconfig):
     return build
 
 
+@pytest.fixture(scope="session", name="one_in")
+def fixture_one_in(pytestconfig):
+    """Which part of a long row of like things a test tries: one in this many, and each with --long."""
+    return 1 if pytestconfig.getoption("--long") else 3
+
+
 @pytest.fixture(name="scratch")
 def fixture_scratch():
     """A fresh folder that every account can read."""

@@ -720,8 +720,9 @@ def follow(place, process, enough=math.inf):
 
 
 @pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL))
-def test_ten_thousand_keys_go_on_after_a_cut_where_they_ended(place, how):
-    n, half = (10000, 4000) if how == signal.SIGINT else (600, 200)
+def test_many_keys_go_on_after_a_cut_where_they_ended(place, request, how):
+    """With --long ten thousand."""
+    n, half = (10000, 4000) if how == signal.SIGINT and request.config.getoption("--long") else (600, 200)
     many_keys(place, n)
     with open(place.keys, "a", encoding="ascii") as keys:
         keys.write(f"{place.true.line}\n")

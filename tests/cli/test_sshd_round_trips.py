@@ -22,7 +22,7 @@ CHAIN = f"{GUARD} --user %u --type %t --key %k{CONNECTION} -- "
 CHANGED = ("authorizedkeysfile", "authorizedkeyscommand", "authorizedkeyscommanduser", "authorizedprincipalscommand",
            "authorizedprincipalscommanduser")
 FIRST_TRIP = int(os.environ.get("FIRST_TRIP", "0"))
-TRIPS = int(os.environ.get("TRIPS", "40"))
+TRIPS = int(os.environ.get("TRIPS", "16"))
 EMPTY = ""
 BY_GUARD = {"authorizedkeysfile": "none", "authorizedkeyscommanduser": "root"}
 CHAINED = {"authorizedkeyscommand": CHAIN + COMMAND, "authorizedkeyscommanduser": "nobody"}
