@@ -287,10 +287,12 @@ SANITIZE_LONG = and not test_killed and not killed_anywhere and not test_confirm
 	not test_stuck_homes and not test_doctor_ and not test_publish and not test_delta and \
 	not test_uninstall and not test_check_owners and not test_check_large and \
 	not test_check_sparse and not test_filter_show and not test_walls_publish and \
-	not test_update_walls and not test_audit_groups and not test_audit_sshd
-# The logins that give guard and module keys of every form: make campaign has the others.
+	not test_update_walls and not test_audit_groups and not test_audit_sshd and \
+	not test_walls_keygen and not test_walls_journal and not test_walls_weak and \
+	not test_update_sshds
+# The logins that give guard and module keys in odd encodings: make campaign has the others.
 UBSAN_GROUPS = e2e
-UBSAN_LOGINS = test_key_types or test_odd_certificates or test_exact_lists or test_nosecret
+UBSAN_LOGINS = test_odd_certificates
 sanitize:
 	@mkdir -p build/asan
 	@$(CC) -fPIE -c -o build/asan/options.o tests/asan_options.c
@@ -323,7 +325,8 @@ VALGRIND_LOGINS = not finds_signals_limits and not huge_file_is_streamed and \
 VALGRIND_LONG_UNIT = test_weak test_quick
 VALGRIND_LONG = and not test_guard_files and not test_guard_command and \
 	not test_nosecret and not test_ways_in and not test_policy and \
-	not test_what_people_see and not test_pam_environment
+	not test_what_people_see and not test_pam_environment and not test_errors and \
+	not test_exact_lists
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
 		unit-tests
