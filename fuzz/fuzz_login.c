@@ -30,6 +30,10 @@ check_message(const char *message)
 {
 	struct accepted a;
 
+	if (accepted_parse_keyless(message, &a)) {
+		FUZZ_CHECK(*a.user != '\0' && strstr(message, a.from) != NULL);
+		FUZZ_CHECK(!accepted_parse(message, &a));
+	}
 	if (!accepted_parse(message, &a))
 		return;
 	FUZZ_CHECK(*a.user != '\0' && strlen(a.user) < sizeof(a.user));

@@ -12,8 +12,9 @@
 /* A log that is read. */
 struct log_file {
 	struct record_out *out;
-	bool began; /* there is one */
-	bool again; /* for the years of lines that have none */
+	bool began;   /* there is one */
+	bool again;   /* for the years of lines that have none */
+	bool keyless; /* logins without a key are told, too */
 	int64_t modified;
 	struct syslog_years years;
 	struct syslog_line first; /* the first line without a year */
@@ -36,6 +37,14 @@ may_be_login(const char *entry)
 	return strstr(entry, "Partial ") != NULL || outcome_may_be(entry);
 }
 
+/* Whether the message tells of a login that counts. */
+static bool
+parse_login(const struct log_file *r, const char *message, struct accepted *a)
+{
+	return accepted_parse(message, a) ||
+	    (r->keyless && accepted_parse_keyless(message, a));
+}
+
 /* Tells what a message of sshd's says: a login, or what became of one. */
 static void
 read_message(struct log_file *r, const char *message, uint64_t process,
@@ -49,7 +58,7 @@ read_message(struct log_file *r, const char *message, uint64_t process,
 
 	if (process != 0 && l.says != OUTCOME_NOTHING)
 		reading_send_outcome(r->out, &l);
-	if (accepted_parse(message, &l.a))
+	if (parse_login(r, message, &l.a))
 		reading_send_login(r->out, &l);
 }
 
@@ -69,9 +78,9 @@ read_entry(struct log_file *r, const char *line, size_t len)
 	origin = journal_line_parse(line, len, message, &seconds, &process);
 	if (origin == JOURNAL_SSHD)
 		read_message(r, message, process, seconds);
-	else if (origin == JOURNAL_STDERR && accepted_parse(message, &a))
+	else if (origin == JOURNAL_STDERR && parse_login(r, message, &a))
 		r->end.from_stderr++;
-	else if (origin == JOURNAL_UNKNOWN && accepted_parse(message, &a))
+	else if (origin == JOURNAL_UNKNOWN && parse_login(r, message, &a))
 		r->end.from_unknown++;
 }
 
@@ -97,7 +106,7 @@ read_text(struct log_file *r, const struct syslog_line *l)
 		return;
 	if (known)
 		read_message(r, l->message, l->process, seconds);
-	else if (accepted_parse(l->message, &undated.a))
+	else if (parse_login(r, l->message, &undated.a))
 		reading_send_login(r->out, &undated);
 }
 
@@ -185,7 +194,9 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 	} else {
 		r = (struct log_file){
 			.out = out,
-			.began = what == READING_LOG_LOGINS,
+			.began = what == READING_LOG_LOGINS ||
+			    what == READING_LOG_SESSIONS,
+			.keyless = what == READING_LOG_SESSIONS,
 			.modified = (int64_t)modified,
 		};
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "log_lines/accepted.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* log.c:do_log calls syslog with "%.500s". */
@@ -8,6 +9,7 @@
 #define FINGERPRINT_CHARS (KV_FINGERPRINT_BYTES - 1)
 #define MD5_CHARS 51 /* "MD5:" and 16 bytes in hexadecimal */
 #define DIGITS "0123456789"
+#define METHOD_CHARS "abcdefghijklmnopqrstuvwxyz-/"
 #define TYPE_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ-" DIGITS
 #define SERIAL " (serial "
 
@@ -165,23 +167,25 @@ set_user(struct accepted *a, const char *name, const char *end)
 	return n > 0 && name == end && strlen(a->user) == n;
 }
 
-/* Reads " from ADDRESS port N ssh2: " and the key. */
+/* Reads " from ADDRESS port N ssh2", and moves *pp past it. */
 static bool
-parse_origin(struct accepted *a, const char *p, bool cut)
+parse_origin(struct accepted *a, const char **pp)
 {
 	const char *from;
 	size_t n;
 
-	if (!skip_word(&p, " from "))
+	if (!skip_word(pp, " from "))
 		return false;
-	from = p;
-	if (!skip_chars(&p, ACCEPTED_FROM_CHARS, sizeof(a->from) - 1))
+	from = *pp;
+	if (!skip_chars(pp, ACCEPTED_FROM_CHARS, sizeof(a->from) - 1))
 		return false;
-	n = (size_t)(p - from);
+	n = (size_t)(*pp - from);
 	memcpy(a->from, from, n);
 	a->from[n] = '\0';
-	return skip_word(&p, " port ") && skip_chars(&p, DIGITS, 5) &&
-	    skip_word(&p, " ssh2: ") && parse_key(a, p, cut);
+	if (!skip_word(pp, " port "))
+		return false;
+	a->port = (unsigned int)strtoul(*pp, NULL, 10);
+	return skip_chars(pp, DIGITS, 5) && skip_word(pp, " ssh2");
 }
 
 bool
@@ -198,10 +202,35 @@ accepted_parse(const char *message, struct accepted *a)
 		return false;
 	name = p;
 	/* An account's name has blanks in some directories. */
-	for (; (p = strstr(p, " from ")) != NULL; p++) {
+	for (const char *end; (end = strstr(p, " from ")) != NULL;
+	     p = end + 1) {
 		*a = start;
-		if (parse_origin(a, p, cut))
-			return set_user(a, name, p);
+		p = end;
+		if (parse_origin(a, &p) && skip_word(&p, ": ") &&
+		    parse_key(a, p, cut))
+			return set_user(a, name, end);
+	}
+	return false;
+}
+
+bool
+accepted_parse_keyless(const char *message, struct accepted *a)
+{
+	const char *p = message, *name;
+
+	if (!skip_word(&p, "Accepted ") ||
+	    strncmp(p, "publickey ", strlen("publickey ")) == 0 ||
+	    strncmp(p, "hostbased ", strlen("hostbased ")) == 0 ||
+	    !skip_chars(&p, METHOD_CHARS, 64) || !skip_word(&p, " for "))
+		return false;
+	name = p;
+	for (const char *end; (end = strstr(p, " from ")) != NULL;
+	     p = end + 1) {
+		*a = (struct accepted){ .port = 0 };
+		p = end;
+		if (parse_origin(a, &p) &&
+		    (*p == '\0' || strncmp(p, ": ", 2) == 0))
+			return set_user(a, name, end);
 	}
 	return false;
 }

@@ -24,6 +24,7 @@
 struct accepted {
 	char user[ACCEPTED_USER_BYTES];
 	char from[ACCEPTED_FROM_BYTES];
+	unsigned int port; /* the client's */
 	bool hostbased;
 	/* "Partial": AuthenticationMethods asked for more than the key. */
 	bool partial;
@@ -42,5 +43,12 @@ struct accepted {
  * in the name of another CA.
  */
 bool accepted_parse(const char *message, struct accepted *a);
+
+/*
+ * Reads a message about a login by another method, which has no key:
+ *   Accepted keyboard-interactive/pam for USER from ADDRESS port N ssh2
+ * A method may add ": " and more.
+ */
+bool accepted_parse_keyless(const char *message, struct accepted *a);
 
 #endif

@@ -24,12 +24,36 @@
 
 /* A log that is read. */
 struct reading {
-	struct logins *l;
+	struct logins *l;		 /* NULL: taker gets all */
+	const struct login_taker *taker; /* or NULL */
+	bool sent;			 /* as in struct login_taker */
 	const char *name;
 	uint64_t undated; /* logins without a year that count */
 	struct outcomes *outcomes;
 	struct log_reading log;
 };
+
+static bool
+has_key(const struct accepted *a)
+{
+	return a->has_key || a->has_ca || a->md5;
+}
+
+static void
+add_login(struct reading *r, const struct reading_login *l)
+{
+	if (r->taker != NULL) {
+		if (l->undated)
+			r->undated++;
+		else
+			r->taker->login(l, r->sent, r->taker->arg);
+	} else if (l->undated)
+		r->undated += logins_has(r->l, &l->a) || l->a.md5;
+	else {
+		r->l->md5 += l->a.md5;
+		outcomes_add(r->outcomes, l->process, l->seconds, &l->a);
+	}
+}
 
 /* Is log_reading's record. */
 static bool
@@ -44,15 +68,17 @@ receive_record(uint8_t tag, struct kv_bytes b, void *arg)
 		outcomes_note(r->outcomes, l.process, l.seconds, l.says);
 		return true;
 	}
-	if (tag != READING_LOGIN || !reading_receive_login(b, &l))
+	if (tag != READING_LOGIN || !reading_receive_login(b, &l) ||
+	    (r->taker == NULL && !has_key(&l.a)))
 		return false;
-	if (l.undated) {
-		r->undated += logins_has(r->l, &l.a) || l.a.md5;
-		return true;
-	}
-	r->l->md5 += l.a.md5;
-	outcomes_add(r->outcomes, l.process, l.seconds, &l.a);
+	add_login(r, &l);
 	return true;
+}
+
+static enum reading_log
+what_to_read(const struct reading *r)
+{
+	return r->taker != NULL ? READING_LOG_SESSIONS : READING_LOG_LOGINS;
 }
 
 /*
@@ -62,7 +88,7 @@ receive_record(uint8_t tag, struct kv_bytes b, void *arg)
 static bool
 read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
 {
-	if (!log_reading_read(&r->log, READING_LOG_LOGINS, fd, why))
+	if (!log_reading_read(&r->log, what_to_read(r), fd, why))
 		return false;
 	if (r->undated == 0)
 		return true;
@@ -87,17 +113,27 @@ read_journal(struct reading *r, const char *where, const char *path,
 	const char *argv[] = { JOURNALCTL, "--quiet", "--no-pager",
 		"--output=json", JOURNAL_FIELDS_OPTION, "_UID=0",
 		"SYSLOG_IDENTIFIER=sshd", "SYSLOG_IDENTIFIER=sshd-session",
-		where, NULL, NULL };
-	const size_t n = sizeof(argv) / sizeof(argv[0]);
+		NULL, NULL, NULL };
+	size_t n = 0;
+	char since[32];
 	const struct journalctl j = {
 		.argv = argv,
 		.path = path,
 		.prints = r->log.deadline == 0,
 	};
 
+	while (argv[n] != NULL)
+		n++;
+	if (where != NULL)
+		argv[n++] = where;
 	if (newest_first)
-		argv[where != NULL ? n - 2 : n - 3] = "--reverse";
-	return journalctl_read(&r->log, READING_LOG_LOGINS, &j, why);
+		argv[n++] = "--reverse";
+	else if (r->taker != NULL) {
+		snprintf(since, sizeof(since), "--since=@%" PRId64,
+		    r->taker->since);
+		argv[n++] = since;
+	}
+	return journalctl_read(&r->log, what_to_read(r), &j, why);
 }
 
 /* Journal files, or a directory of them: option is journalctl's. */
@@ -156,8 +192,10 @@ read_named(struct login_logs *logs, struct reading *r,
 	bool ok = true;
 	int fd;
 
-	if (strcmp(r->name, JOURNAL) == 0)
+	if (strcmp(r->name, JOURNAL) == 0) {
+		r->sent = true;
 		return read_journal(r, NULL, NULL, false, why);
+	}
 	fd = standard ? STDIN_FILENO :
 			open(r->name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
@@ -168,6 +206,9 @@ read_named(struct login_logs *logs, struct reading *r,
 		ok = read_journal_at(r, "--directory", r->name, why);
 	else if (S_ISREG(st.st_mode) && !is_new_file(logs, &st))
 		; /* named twice */
+	else if (S_ISREG(st.st_mode) && r->taker != NULL &&
+	    st.st_mtim.tv_sec < r->taker->since)
+		; /* all of it is earlier */
 	else if (S_ISREG(st.st_mode) && is_journal_file(fd))
 		ok = read_journal_at(r, "--file", r->name, why);
 	else
@@ -239,17 +280,21 @@ add_text_logs(struct login_logs *logs)
 	return ok;
 }
 
-/* The logs of this machine. False without memory. */
+/*
+ * The logs of this machine. in_memory: a journal that begins with the machine's
+ * start goes before text logs. False without memory.
+ */
 static bool
-add_default(struct login_logs *logs)
+add_default(struct login_logs *logs, bool in_memory)
 {
 	const bool journal = access(JOURNALCTL, X_OK) == 0;
+	const bool has_memory = journal && access(JOURNAL_IN_MEMORY, F_OK) == 0;
 
-	if (journal && access(JOURNAL_ON_DISK, F_OK) == 0)
+	if ((journal && access(JOURNAL_ON_DISK, F_OK) == 0) ||
+	    (in_memory && has_memory))
 		return add_name(logs, JOURNAL);
 	return add_text_logs(logs) &&
-	    (logs->n > 0 || !journal || access(JOURNAL_IN_MEMORY, F_OK) == -1 ||
-		add_name(logs, JOURNAL));
+	    (logs->n > 0 || !has_memory || add_name(logs, JOURNAL));
 }
 
 static void
@@ -263,13 +308,15 @@ report_log(struct report *r, const char *name, const char *why)
 }
 
 static void
-begin_log(struct reading *r, struct logins *l, const char *name)
+begin_log(struct reading *r, struct logins *l, const struct login_taker *t,
+    const char *name)
 {
 	static struct outcomes outcomes;
 
 	outcomes = (struct outcomes){ .l = l, .log = name };
 	*r = (struct reading){
 		.l = l,
+		.taker = t,
 		.name = name,
 		.outcomes = &outcomes,
 		.log = { .record = receive_record, .arg = r },
@@ -284,20 +331,21 @@ end_log(struct reading *r, char why[static LOG_WHY_BYTES])
 	const int64_t since = r->log.since;
 
 	outcomes_end(r->outcomes);
-	if (since > 0 && (r->l->since == 0 || since < r->l->since))
+	if (r->l != NULL && since > 0 &&
+	    (r->l->since == 0 || since < r->l->since))
 		r->l->since = since;
 	return ok;
 }
 
 static void
-read_log(struct login_logs *logs, struct logins *l, struct report *r,
-    const char *name)
+read_log(struct login_logs *logs, struct logins *l, const struct login_taker *t,
+    struct report *r, const char *name)
 {
 	static struct reading reading;
 	const struct reading_log_end *end = &reading.log.end;
 	char why[LOG_WHY_BYTES];
 
-	begin_log(&reading, l, name);
+	begin_log(&reading, l, t, name);
 	if (!read_named(logs, &reading, why))
 		report_log(r, name, why);
 	if (!end_log(&reading, why))
@@ -345,22 +393,40 @@ print_summary(const struct logins *l, const struct login_logs *logs)
 		    l->refused);
 }
 
-bool
-login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
-    const char *const *name, size_t n)
+/* Reads all logs, for one of l and t. False after a message. */
+static bool
+read_logs(struct login_logs *logs, struct logins *l,
+    const struct login_taker *t, struct report *r, const char *const *name,
+    size_t n)
 {
-	bool ok = n > 0 || add_default(logs);
+	bool ok = n > 0 || add_default(logs, t != NULL);
 
 	for (size_t i = 0; ok && i < n; i++)
 		ok = add_name(logs, name[i]);
 	if (!ok)
 		return cli_error("%s", strerror(errno));
 	if (logs->n == 0)
-		report_log(r, "--logins",
+		report_log(r, t != NULL ? "--log" : "--logins",
 		    "there is no journal, no /var/log/auth.log and no "
 		    "/var/log/secure: name the file of the log");
 	for (size_t i = 0; i < logs->n; i++)
-		read_log(logs, l, r, logs->name[i]);
+		read_log(logs, l, t, r, logs->name[i]);
+	return true;
+}
+
+bool
+login_logs_give(struct login_logs *logs, const struct login_taker *t,
+    struct report *r, const char *const *name, size_t n)
+{
+	return read_logs(logs, NULL, t, r, name, n);
+}
+
+bool
+login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
+    const char *const *name, size_t n)
+{
+	if (!read_logs(logs, l, NULL, r, name, n))
+		return false;
 	if (l->failed)
 		return cli_error("%s", strerror(ENOMEM));
 	if (logs->n > 0 && !r->quiet)
@@ -375,7 +441,7 @@ login_logs_read_newest(struct logins *l, unsigned int seconds)
 	char why[LOG_WHY_BYTES];
 	bool ok;
 
-	begin_log(&reading, l, JOURNAL);
+	begin_log(&reading, l, NULL, JOURNAL);
 	reading.log.deadline = io_deadline(seconds);
 	ok = access(JOURNALCTL, X_OK) == 0 &&
 	    (access(JOURNAL_ON_DISK, F_OK) == 0 ||

@@ -4,6 +4,7 @@
 #define CLI_LOGS_LOGIN_LOGS_H
 
 #include "logs/logins.h"
+#include "reading/log_records.h"
 
 /* All zeroes: none. */
 struct login_logs {
@@ -33,6 +34,24 @@ bool login_logs_read(struct login_logs *logs, struct logins *l,
  * was read.
  */
 bool login_logs_read_newest(struct logins *l, unsigned int seconds);
+
+/* Who gets each login, also by a method without a key. */
+struct login_taker {
+	int64_t since; /* earlier ones may be left out */
+	/*
+	 * sent: journald has seen that sshd sent it. Any account may have
+	 * written another one.
+	 */
+	void (*login)(const struct reading_login *l, bool sent, void *arg);
+	void *arg;
+};
+
+/*
+ * As login_logs_read, but gives the logins to t, and prints no line about all.
+ * Without a name it reads the journal, on disk or not, before text logs.
+ */
+bool login_logs_give(struct login_logs *logs, const struct login_taker *t,
+    struct report *r, const char *const *name, size_t n);
 
 void login_logs_free(struct login_logs *logs);
 

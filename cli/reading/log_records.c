@@ -7,6 +7,8 @@
 
 /* journald counts microseconds. */
 #define SECONDS_MAX (INT64_MAX / 1000000)
+/* Five digits. */
+#define PORT_MAX 99999
 
 /* Of READING_LOGIN. */
 enum login_flags {
@@ -45,6 +47,7 @@ reading_send_login(struct record_out *o, const struct reading_login *l)
 		(a->partial ? LOGIN_PARTIAL : 0u) | (a->md5 ? LOGIN_MD5 : 0u));
 	record_add_text(o, a->user);
 	record_add_text(o, a->from);
+	record_add_number(o, a->port);
 	add_digest(o, a->has_key, a->key);
 	add_digest(o, a->has_ca, a->ca);
 	record_end(o);
@@ -122,11 +125,12 @@ bool
 reading_receive_login(struct kv_bytes b, struct reading_login *l)
 {
 	struct accepted *a = &l->a;
-	uint64_t flags;
+	uint64_t flags, port;
 
 	if (!get_login(&b, l) || !record_get_limited(&b, LOGIN_ALL, &flags) ||
 	    !record_get_text(&b, a->user, sizeof(a->user)) ||
 	    !record_get_text(&b, a->from, sizeof(a->from)) ||
+	    !record_get_limited(&b, PORT_MAX, &port) ||
 	    !get_digest(&b, &a->has_key, a->key) ||
 	    !get_digest(&b, &a->has_ca, a->ca))
 		return false;
@@ -134,9 +138,10 @@ reading_receive_login(struct kv_bytes b, struct reading_login *l)
 	a->hostbased = (flags & LOGIN_HOSTBASED) != 0;
 	a->partial = (flags & LOGIN_PARTIAL) != 0;
 	a->md5 = (flags & LOGIN_MD5) != 0;
+	a->port = (unsigned int)port;
 	return *a->user != '\0' && *a->from != '\0' &&
 	    a->from[strspn(a->from, ACCEPTED_FROM_CHARS)] == '\0' &&
-	    (a->has_key || a->has_ca || a->md5) && b.left == 0;
+	    b.left == 0;
 }
 
 bool

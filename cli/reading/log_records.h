@@ -13,7 +13,10 @@
 struct reading_login {
 	uint64_t process; /* of sshd; 0: not known */
 	int64_t seconds;  /* since 1970 */
-	/* READING_LOGIN */
+	/*
+	 * READING_LOGIN. It has a key, a CA or an MD5 fingerprint, unless it is
+	 * of READING_LOG_SESSIONS.
+	 */
 	bool undated; /* its line has no year, which is not known yet */
 	struct accepted a;
 	/* READING_LOGIN_OUTCOME: not OUTCOME_NOTHING */

@@ -82,6 +82,8 @@ enum reading_log {
 	/* The last log once more: the years of its lines are known now. */
 	READING_LOG_AGAIN,
 	READING_LOG_KEYS, /* that guard and module logged */
+	/* As READING_LOG_LOGINS, with logins without a key. */
+	READING_LOG_SESSIONS,
 };
 
 /* Of READING_FILE. */

@@ -647,6 +647,7 @@ REFUSED_LOGS = {
     "sends no address": "hello(); login(addr=b''); log_end()",
     "sends a long address": "hello(); login(addr=64 * b'1'); log_end()",
     "sends an address with a control": "hello(); login(addr=b'1\\x1b[2J'); log_end()",
+    "sends a port that is none": "hello(); login(port=100000); log_end()",
     "sends a short digest": "hello(); login(key=b'd'); log_end()",
     "sends a login without a key": "hello(); login(key=b''); log_end()",
     "sends a time before all": "hello(); login(seconds=(1 << 64) - 1); log_end()",
@@ -662,8 +663,9 @@ REFUSED_LOGS = {
 LOGS = LINES + """
 # READING_SETUP has READING_LOGS.
 if not flags & 256: os.execv("READER", ["READER"])
-def login(process=1, seconds=1, flags=0, user=b"alice", addr=b"::1", key=32 * b"d", ca=b"", more=b""):
-    record(16, number(process), number(seconds), number(flags), text(user), text(addr), text(key), text(ca), more)
+def login(process=1, seconds=1, flags=0, user=b"alice", addr=b"::1", port=7, key=32 * b"d", ca=b"", more=b""):
+    record(16, number(process), number(seconds), number(flags), text(user), text(addr), number(port), text(key),
+           text(ca), more)
 def log_end(stderr=0, unknown=0, why=b""):
     record(20, number(stderr), number(unknown), text(why))
 """
