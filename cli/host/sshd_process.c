@@ -4,51 +4,16 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/proc.h"
 
 #define STATUS_BYTES 4096
 #define CONFIG_PATH "/etc/ssh/sshd_config"
-
-/*
- * Reads the beginning of /proc/PID/NAME into text, with a NUL after it. False
- * with errno, or if it is empty.
- */
-static bool
-read_start(const char *pid, const char *name, char *text, size_t cap)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return false;
-	n = read(fd, text, cap - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
-/* Sets path to the target of the link /proc/PID/NAME. False with errno. */
-static bool
-read_link(const char *pid, const char *name, char path[static PATH_MAX])
-{
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
-	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
-		return false;
-	path[n] = '\0';
-	return true;
-}
 
 /*
  * Whether pid runs in a chroot that does not hold our sshd_config. False if the
@@ -86,19 +51,30 @@ is_in_our_namespace(const char *status)
 	return p[strcspn(p, "\t\n")] == '\n';
 }
 
+/* Whether this is sshd's name. serves: also that of what serves a connection. */
+static bool
+is_sshds(const char *name, bool serves)
+{
+	return strcmp(name, "sshd") == 0 ||
+	    (serves && strcmp(name, "sshd-session") == 0);
+}
+
 /*
  * Judges a process of root's of which the kernel shows no links: it has
  * capabilities that this one lacks, as in the service of keyveto update. If this
  * process is root's, the name counts that the kernel gave to the other one.
  */
 static enum sshd_process
-judge_by_name(const char *pid, bool ours)
+judge_by_name(const char *pid, bool ours, bool serves)
 {
 	const int error = errno;
-	char text[64];
+	char text[64], *end;
 
-	if (!read_start(pid, "comm", text, sizeof(text)) ||
-	    strcmp(text, "sshd\n") != 0)
+	if (!proc_read_start(pid, "comm", text, sizeof(text)) ||
+	    (end = strrchr(text, '\n')) == NULL)
+		return SSHD_PROCESS_OTHER;
+	*end = '\0';
+	if (!is_sshds(text, serves))
 		return SSHD_PROCESS_OTHER;
 	errno = error;
 	if (geteuid() != 0)
@@ -106,30 +82,42 @@ judge_by_name(const char *pid, bool ours)
 	return ours ? SSHD_PROCESS_SSHD : SSHD_PROCESS_OTHER;
 }
 
-enum sshd_process
-sshd_process_kind(const char *pid)
+static enum sshd_process
+judge(const char *pid, bool serves)
 {
 	char text[STATUS_BYTES], path[PATH_MAX], own[PATH_MAX], link[64], *p;
 	struct stat st;
 	bool ours;
 
-	if (!read_start(pid, "status", text, sizeof(text)) ||
+	if (!proc_read_start(pid, "status", text, sizeof(text)) ||
 	    (p = strstr(text, "\nUid:\t")) == NULL ||
 	    strncmp(p + 6, "0\t", 2) != 0)
 		return SSHD_PROCESS_OTHER;
 	ours = is_in_our_namespace(text);
-	if (!read_link(pid, "ns/pid", path) ||
-	    !read_link("self", "ns/pid", own) ||
-	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path)))
-		return judge_by_name(pid, ours);
+	if (!proc_read_link(pid, "ns/pid", path) ||
+	    !proc_read_link("self", "ns/pid", own) ||
+	    (strcmp(path, own) == 0 && !proc_read_link(pid, "exe", path)))
+		return judge_by_name(pid, ours, serves);
 	if ((p = strrchr(path, '/')) == NULL)
 		return SSHD_PROCESS_OTHER;
 	/* After an upgrade of sshd, the path ends in " (deleted)". */
 	p[strcspn(p, " ")] = '\0';
 	/* This is the file that pid runs, even if it was since deleted. */
 	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
-	if (strcmp(p, "/sshd") != 0 || stat(link, &st) == -1 ||
+	if (!is_sshds(p + 1, serves) || stat(link, &st) == -1 ||
 	    !S_ISREG(st.st_mode) || st.st_uid != 0)
 		return SSHD_PROCESS_OTHER;
 	return is_elsewhere(pid) ? SSHD_PROCESS_ELSEWHERE : SSHD_PROCESS_SSHD;
+}
+
+enum sshd_process
+sshd_process_kind(const char *pid)
+{
+	return judge(pid, false);
+}
+
+enum sshd_process
+sshd_process_kind_serving(const char *pid)
+{
+	return judge(pid, true);
 }

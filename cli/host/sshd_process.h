@@ -19,4 +19,7 @@ enum sshd_process {
  */
 enum sshd_process sshd_process_kind(const char *pid);
 
+/* The same, of a process that may serve a connection: also sshd-session. */
+enum sshd_process sshd_process_kind_serving(const char *pid);
+
 #endif
