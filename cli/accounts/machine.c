@@ -184,9 +184,9 @@ machine_free(struct machine *m)
 }
 
 bool
-machine_each_key(const struct kv_judge *judge,
-    void (*key)(const struct input_key *key, void *arg), void *arg,
-    uint64_t *problemsp)
+machine_each_key(const struct kv_judge *judge, const char *const *user,
+    size_t n_users, void (*key)(const struct input_key *key, void *arg),
+    void *arg, uint64_t *problemsp)
 {
 	const struct sshd sshd = { .path = SSHD_PATH };
 	struct report report = {
@@ -201,6 +201,8 @@ machine_each_key(const struct kv_judge *judge,
 	struct audit_table table = { .n = 0 };
 	struct machine m = {
 		.sshd = &sshd,
+		.user = user,
+		.n_users = n_users,
 		.timeout = MACHINE_TIMEOUT_DEFAULT,
 		.report = &report,
 		.table = &table,

@@ -38,11 +38,12 @@ void machine_free(struct machine *m);
 
 /*
  * Gives every key that keyveto audit judges: those of all accounts, the host
- * keys, and the CAs. For root. What cannot be read is counted in *problemsp.
- * judge says which configuration counts. False after a message.
+ * keys, and the CAs; with n_users those of these accounts, and the CAs. For
+ * root. What cannot be read is counted in *problemsp. judge says which
+ * configuration counts. False after a message.
  */
-bool machine_each_key(const struct kv_judge *judge,
-    void (*key)(const struct input_key *key, void *arg), void *arg,
-    uint64_t *problemsp);
+bool machine_each_key(const struct kv_judge *judge, const char *const *user,
+    size_t n_users, void (*key)(const struct input_key *key, void *arg),
+    void *arg, uint64_t *problemsp);
 
 #endif

@@ -171,7 +171,7 @@ named_keys_read(struct named_keys *n, char **words)
 			    "the keys of this machine; name the file "
 			    "that has the key, or give the key itself");
 		if (*words == NULL)
-			return machine_each_key(n->judge, on_key, n,
+			return machine_each_key(n->judge, NULL, 0, on_key, n,
 			    &n->problems);
 	} else if (is_key_text(words))
 		return read_text(&sink, words);

@@ -160,7 +160,7 @@ find_logged_keys(struct confirm *c, char **paths)
 				  "list");
 		return ok;
 	}
-	ok = machine_each_key(&c->judging.judge, judge_logged_key, c,
+	ok = machine_each_key(&c->judging.judge, NULL, 0, judge_logged_key, c,
 	    &problems);
 	if (problems > 0)
 		cli_error("note: not all files of this machine could be read: "
@@ -187,7 +187,7 @@ find_keys(struct confirm *c, char **words)
 	if (c->o->log)
 		ok = find_logged_keys(c, words);
 	else if (c->o->accounts) {
-		ok = machine_each_key(&c->judging.judge, judge_key, c,
+		ok = machine_each_key(&c->judging.judge, NULL, 0, judge_key, c,
 		    &problems);
 		if (problems > 0)
 			cli_error("not all files of this machine could be "
