@@ -80,6 +80,7 @@ static const struct cli_command *const commands[] = {
 	&cli_check,
 	&cli_audit,
 	&cli_scan,
+	&cli_sessions,
 	&report,
 	&cli_why,
 	&cli_confirm,

@@ -42,6 +42,7 @@ PLAYED = {
     "test_walls_network.py": {"scan"},
     "test_walls_publish.py": {"publish"},
     "test_walls_weak.py": {"audit", "scan", "why"},
+    "test_sessions.py": {"sessions"},
     "test_update_walls.py": {"update"},
 }
 
