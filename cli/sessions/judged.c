@@ -84,7 +84,7 @@ add_names(const struct sessions *s, const char **name, size_t *np)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct session *one = &s->v[i];
-		bool there = one->n_keys == 0;
+		bool there = !one->accepted || one->n_keys == 0;
 
 		for (size_t j = 0; j < *np; j++)
 			there |= strcmp(name[j], one->a.user) == 0;
