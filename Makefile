@@ -34,9 +34,15 @@ STRICTMODES_DEFAULT = $(if $(wildcard /etc/debian_version),PRIVATE_GROUP,YES)
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2
-# None of these slows a login noticeably.
-HARDENING = -fstack-protector-strong -fstack-clash-protection -fPIE \
-	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+# $(call known,FLAG...) are those flags that the compiler takes without a word.
+known = $(shell for flag in $(1); do echo | $(CC) -O2 -Werror -U_FORTIFY_SOURCE \
+	-include stdlib.h $$flag -x c -S -o /dev/null - 2>/dev/null && echo $$flag; done)
+# The C library reports a level that it does not know. One that CPPFLAGS or CFLAGS bring stands.
+FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE \
+	-D_FORTIFY_SOURCE=$(if $(call known,-D_FORTIFY_SOURCE=3),3,2))
+# None of these slows a login noticeably. CFLAGS come after them.
+HARDENING := -fstack-protector-strong -fPIE $(FORTIFY) $(call known,-fstack-clash-protection \
+	-fcf-protection -mbranch-protection=standard -ftrivial-auto-var-init=zero)
 HARDENING_LD = -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
 ifneq ($(CI),)
 WARNINGS += -Werror

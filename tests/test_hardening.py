@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: ISC
 """How the binaries are built: their libraries, their exported symbols, their hardening."""
 
+import platform
 import re
+import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +34,9 @@ NEEDED = {
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
                 "pam_sm_close_session", "pam_sm_chauthtok"}
+# What readelf prints of an object whose jumps the processor may watch.
+MARKS = {"x86_64": "x86 feature: IBT, SHSTK", "aarch64": "AArch64 feature: BTI, PAC"}
+ROOT = Path(__file__).resolve().parent.parent
 # The start-up files of the compiler put this much into writable sections.
 START_UP_BYTES = 8
 
@@ -75,6 +81,60 @@ def test_has_the_stack_protector(binary):
 
 def test_is_fortified(binary):
     assert re.search(r"__\w+_chk\b", read("readelf", "-Ws", binary).replace("__stack_chk", ""))
+
+
+def compile_command(*settings):
+    """How make compiles a file with these settings, as words."""
+    said = read("make", "-s", "-n", "-C", ROOT, "-W", "lib/kv_log.c", "V=1", *settings, "build/lib/kv_log.o")
+    return shlex.split(next(line for line in said.splitlines() if line.endswith("lib/kv_log.c")))
+
+
+def fortified(command):
+    """The level that the C library takes from a command's settings."""
+    macros = read(*command[:command.index("-MMD")], "-include", "stdlib.h", "-dM", "-E", "-x", "c", "/dev/null")
+    return int(re.search(r"#define __USE_FORTIFY_LEVEL (\d)", macros).group(1))
+
+
+def known(flag):
+    """Whether this machine's compiler takes it without a word."""
+    return subprocess.run(("cc", "-Werror", flag, "-x", "c", "-S", "-o", "/dev/null", "/dev/null"), check=False,
+                          capture_output=True).returncode == 0
+
+
+def test_is_fortified_as_far_as_the_library_knows():
+    most = ["cc", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-MMD"]
+    assert fortified(compile_command()) == fortified(most) >= 2
+
+
+@pytest.mark.parametrize("setting, level", (("CPPFLAGS=-D_FORTIFY_SOURCE=1", 1),
+                                            ("CFLAGS=-O2 -Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2", 2)))
+def test_is_fortified_as_a_distribution_says(setting, level):
+    assert fortified(compile_command(setting)) == level
+
+
+@pytest.mark.parametrize("flag", ("-fcf-protection=none", "-fno-stack-clash-protection", "-fno-stack-protector"))
+def test_what_cflags_say_of_hardening_comes_last(flag):
+    words = compile_command(f"CFLAGS=-O2 {flag}")
+    name = re.sub("-f(no-)?|=.*", "", flag)
+    assert [word for word in words if name in word][-1] == flag
+
+
+# Debian 12's own start-up files and libmd.a have no marks, so the programs have none.
+@pytest.mark.skipif(platform.machine() not in MARKS, reason="this processor has no such marks")
+def test_every_object_is_marked_for_the_processor_to_watch_its_jumps(build):
+    objects = [path for part in ("lib", "sshd-helper", "pic", "cli", "reader", "worker", "network", "publisher")
+               for path in (build / part).rglob("*.o")]
+    assert len(objects) > 300
+    assert read("readelf", "-n", *objects).count(MARKS[platform.machine()]) == len(objects)
+
+
+# gcc tells debuggers its options.
+def test_is_compiled_with_what_this_compiler_knows(binary):
+    told = read("readelf", "--debug-dump=info", "--dwarf-depth=1", binary)
+    producers = re.findall(r"DW_AT_producer.*: (GNU C11.*)", told)
+    flags = [flag for flag in ("-fstack-clash-protection", "-ftrivial-auto-var-init=zero") if known(flag)]
+    assert producers and flags
+    assert all(flag in producer for producer in producers for flag in flags)
 
 
 def test_links_nothing_else(binary):
