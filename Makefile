@@ -525,6 +525,24 @@ deb:
 rpm:
 	@packaging/build-rpm $(VERSION)
 
+# The sources of the commit that is checked out, the same bytes anywhere.
+dist:
+	@mkdir -p build/dist
+	@git -c core.autocrlf=false -c tar.umask=0022 archive --format=tar \
+		--prefix=keyveto-$(VERSION)/ HEAD | gzip -n -9 >build/dist/keyveto-$(VERSION).tar.gz
+	@echo build/dist/keyveto-$(VERSION).tar.gz
+
+# What is linked into each program, as SPDX.
+sbom: all
+	@mkdir -p build/dist
+	@scripts/sbom $(BUILD) $(VERSION) >build/dist/keyveto-$(VERSION).spdx.json
+	@echo build/dist/keyveto-$(VERSION).spdx.json
+
+# The Debian packages, twice, by different users, clocks and settings.
+check-reproducible:
+	@scripts/deps packages
+	@/usr/bin/python3 tests/packaging/run.py --only-builds
+
 check-packages:
 	@scripts/deps packages
 	@$(MAKE) --no-print-directory all
@@ -558,8 +576,8 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-vm clean \
-	coverage deb demo deps format fuzz fuzz-targets install lint musl mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
+.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-reproducible check-vm clean \
+	coverage deb demo deps dist format fuzz fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(WORKER_OBJ:.o=.d) $(PUBLISHER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: ISC
+"""What a release consists of: the tarball, what is linked into the programs, and the signatures of CONTRIBUTING.md."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = re.search(r"^VERSION = (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+TARBALL = f"build/dist/keyveto-{VERSION}.tar.gz"
+SBOM = f"build/dist/keyveto-{VERSION}.spdx.json"
+
+
+def run(*argv, **options):
+    return subprocess.run([str(word) for word in argv], check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+
+
+def clone(folder):
+    run("git", "clone", "-q", "--no-hardlinks", ROOT, folder)
+    return folder
+
+
+def commands(heading):
+    """The indented commands of CONTRIBUTING.md below the heading."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split(f"\n## {heading}\n", 1)[1].split("\n## ")[0]
+    return "".join(line[4:] for line in text.splitlines(True) if line.startswith("    "))
+
+
+def test_the_tarball_has_the_commit_and_the_same_bytes_anywhere(tmp_path):
+    one, two = clone(tmp_path / "one"), clone(tmp_path / "a-path-of-another-length")
+    (two / "not-of-the-commit").write_text("")
+    run("git", "-C", two, "config", "tar.umask", "0077")
+    run("make", "-s", "dist", cwd=one)
+    run("sh", "-c", "umask 077 && make -s dist", cwd=two,
+        env={**os.environ, "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LANG": "tr_TR.UTF-8"})
+    assert (one / TARBALL).read_bytes() == (two / TARBALL).read_bytes()
+    with tarfile.open(one / TARBALL) as packed:
+        files = {member.name: member for member in packed if not member.isdir()}
+    committed = run("git", "-C", one, "ls-files").splitlines()
+    assert sorted(files) == sorted(f"keyveto-{VERSION}/{name}" for name in committed)
+    assert {member.mtime for member in files.values()} == {int(run("git", "-C", one, "log", "-1", "--format=%ct"))}
+    assert {(member.uid, member.mode & 0o022) for member in files.values()} == {(0, 0)}
+    assert (one / TARBALL).read_bytes()[4:8] == bytes(4) and gzip.decompress((one / TARBALL).read_bytes())
+
+
+@pytest.fixture(scope="session", name="bill")
+def fixture_bill(build):
+    return json.loads(run(ROOT / "scripts/sbom", build, VERSION, env={**os.environ, "SOURCE_DATE_EPOCH": "1795000000"}))
+
+
+def test_the_bill_is_spdx_2_3(bill):
+    """What the specification demands of a document, of a package and of a relationship (its chapters 6, 7 and 11)."""
+    assert bill["spdxVersion"] == "SPDX-2.3" and bill["dataLicense"] == "CC0-1.0"
+    assert bill["SPDXID"] == "SPDXRef-DOCUMENT" and bill["name"]
+    assert re.fullmatch(r"urn:[^#\s]+", bill["documentNamespace"])
+    assert bill["creationInfo"]["created"] == "2026-11-18T11:06:40Z"
+    assert all(re.match("(Tool|Person|Organization): ", who) for who in bill["creationInfo"]["creators"])
+    ids = [package["SPDXID"] for package in bill["packages"]]
+    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", name) for name in ids)
+    assert all(package["name"] and package["downloadLocation"] for package in bill["packages"])
+    for relation in bill["relationships"]:
+        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= {*ids, "SPDXRef-DOCUMENT"}
+        assert relation["relationshipType"] in ("DESCRIBES", "DYNAMIC_LINK", "STATIC_LINK")
+
+
+def linked(bill, program, how):
+    names = {package["SPDXID"]: package["name"] for package in bill["packages"]}
+    return {names[relation["relatedSpdxElement"]] for relation in bill["relationships"]
+            if names.get(relation["spdxElementId"]) == program and relation["relationshipType"] == how}
+
+
+def test_the_bill_has_each_program_by_its_digest(bill, build):
+    described = {relation["relatedSpdxElement"] for relation in bill["relationships"]
+                 if relation["relationshipType"] == "DESCRIBES"}
+    own = {package["name"]: package for package in bill["packages"] if package["SPDXID"] in described}
+    programs = {path.name for path in build.iterdir() if path.name.startswith("keyveto") or path.suffix == ".so"}
+    assert set(own) == programs
+    for name, package in own.items():
+        assert package["checksums"] == [
+            {"algorithm": "SHA256", "checksumValue": hashlib.sha256((build / name).read_bytes()).hexdigest()}]
+
+
+def test_the_bill_has_what_is_linked(bill):
+    assert linked(bill, "keyveto-authorized-keys", "DYNAMIC_LINK") == {"libc6"}
+    assert linked(bill, "keyveto-authorized-keys", "STATIC_LINK") == {"libmd-dev", "libxxhash-dev"}
+    assert linked(bill, "keyveto-publish", "DYNAMIC_LINK") == {"libc6", "libjansson4", "libmd0"}
+    assert {"libsqlite3-0", "libseccomp2", "liblzma5"} <= linked(bill, "keyveto-worker", "DYNAMIC_LINK")
+
+
+def test_a_release_is_made_and_verified_as_contributing_says(build, tmp_path):
+    tree, key = clone(tmp_path / "tree"), tmp_path / "key"
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "release", "-f", key)
+    for name, value in (("gpg.format", "ssh"), ("user.signingkey", key), ("user.name", "a"), ("user.email", "a@b")):
+        run("git", "-C", tree, "config", name, value)
+    (tree / "allowed_signers").write_text(f"release {key.with_suffix('.pub').read_text(encoding='ascii')}")
+    environment = {**os.environ, "KEY": str(key), "MAKEFLAGS": f"-o all -- BUILD={shlex.quote(str(build))}"}
+    make = ("sh", "-eu", "-c", commands("Make a release"))
+    check = ("sh", "-eu", "-c", commands("Verify a release"))
+    run(*make, cwd=tree, env=environment)
+    run(*check, cwd=tree, env=environment)
+    with open(tree / SBOM, "a", encoding="ascii") as file:
+        file.write(" ")
+    assert subprocess.run(check, check=False, cwd=tree, env=environment, capture_output=True).returncode != 0
