@@ -74,7 +74,7 @@ def test_each_variable_of_a_role_is_documented(name):
     texts = [path.read_text(encoding="utf-8") for path in [*role.glob("tasks/*.yml"), *role.glob("handlers/*.yml")]]
     used = set(re.findall(r"\bkeyveto_[a-z_]+", "".join(texts))) | variables_of_host(texts)
     own = {"keyveto_audited", "keyveto_brought", "keyveto_report", "keyveto_report_words", "keyveto_report_files",
-           "keyveto_report_folder"}
+           "keyveto_report_folder", "keyveto_openssh", "keyveto_openssh_version"}
     equal(used - own, set(options) - ({"keyveto_audit_dir"} - used))
     for option in options:
         assert f"`{option}`" in README or option in ("keyveto_audit_go_on",) or (

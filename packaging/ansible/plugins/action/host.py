@@ -14,10 +14,12 @@ import time
 import uuid
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.text.converters import to_text
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader, module_loader
+from ansible_collections.keyveto.keyveto.plugins.modules.host import ARGUMENTS
 from ansible_collections.keyveto.keyveto.plugins.plugin_utils.this_run import (
     incomplete, note, note_incomplete, of_this_run, once)
 
@@ -33,6 +35,9 @@ VARIABLES = {name: "keyveto_" + name for name in (
     "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer", "deny_weak",
     "weak_timer")}
 VARIABLES.update(config="keyveto_conf", update_config="keyveto_update_conf")
+# What their values must be.
+CHECKED = ArgumentSpecValidator({variable: {key: ARGUMENTS[name][key] for key in ("type", "elements", "choices") if
+                                            key in ARGUMENTS[name]} for name, variable in VARIABLES.items()})
 # After a reload, sshd may for a moment not listen yet, or still go by what it read before.
 PAUSES = (0, 0.3, 0.7, 1.5, 3, 5)
 # A line of sha256sum.
@@ -95,6 +100,20 @@ def public_half(path):
                 lambda: run("ssh-keygen", "-y", "-P", "", "-f", path))
 
 
+def check_variables(task_vars):
+    """AnsibleActionFail if a variable cannot be what it is for, also one that only a later task takes.
+
+    What has a template is known later, and the module looks at it.
+    """
+    plain = {name: task_vars[name] for name in VARIABLES.values()
+             if task_vars.get(name) is not None and "{" + "{" not in repr(task_vars[name])}
+    if "keyveto_probe" in plain:
+        plain["keyveto_probe"] = str(plain["keyveto_probe"]).lower()
+    wrong = CHECKED.validate(plain).error_messages
+    if wrong:
+        raise AnsibleActionFail("nothing was changed: %s" % "; ".join(wrong))
+
+
 class ActionModule(ActionBase):
     """The action of the task keyveto.keyveto.host."""
 
@@ -121,6 +140,8 @@ class ActionModule(ActionBase):
         if set(arguments) & {"staged", "probe_keys"}:
             raise AnsibleActionFail("staged and probe_keys are for this plugin itself")
         names = arguments.pop("variables", ())
+        if names:
+            check_variables(task_vars)
         for name in names.replace(",", " ").split() if isinstance(names, str) else names:
             if name not in VARIABLES:
                 raise AnsibleActionFail("variables: there is none for %s" % name)
@@ -142,7 +163,8 @@ class ActionModule(ActionBase):
         if rehearses:
             note(host, False)
         if checks and arguments.get("state") == "enabled" and incomplete(host):
-            result.update(changed=True, msg="what changes in sshd is not known yet: %s" % incomplete(host))
+            result.update(changed=True, state="enabled", incomplete=incomplete(host),
+                          msg="what changes in sshd is not known yet: %s" % incomplete(host))
             return result
         files = self._find_files(arguments)
         proves = arguments.get("state") == "enabled" and not checks and (
@@ -163,6 +185,7 @@ class ActionModule(ActionBase):
         if answer.get("probe") and not answer.get("failed"):
             self._prove(answer, keys, arguments, task_vars)
         result.update(answer)
+        result["state"] = arguments.get("state", "unchanged")
         result.pop("needs", None)
         result.pop("probe", None)
         self._remove_tmp_path(self._connection._shell.tmpdir)

@@ -225,6 +225,14 @@ incomplete:
   description: In check mode, why nothing can be told about sshd yet.
   returned: when that is so
   type: str
+state:
+  description: The option I(state).
+  returned: always
+  type: str
+proved_before:
+  description: Whether a login has proved what is enabled already.
+  returned: when state is rehearsed
+  type: bool
 to_enable:
   description: Whether I(state=enabled) has something to do here, a proof included. The lookup
     C(keyveto.keyveto.to_enable) has all hosts of the run where it has.
@@ -250,6 +258,34 @@ from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
     CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
 
+ARGUMENTS = {
+    "command": {"type": "str", "default": "keyveto"},
+    "lists": {"type": "list", "elements": "dict", "default": []},
+    "config": {"type": "str"},
+    "update_config": {"type": "str", "no_log": True},
+    "allowed_signers": {"type": "str"},
+    "update_ca": {"type": "str"},
+    "update_timer": {"type": "bool"},
+    "deny_weak": {"type": "bool", "default": False},
+    "weak_timer": {"type": "bool"},
+    "state": {"type": "str", "default": "unchanged",
+              "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
+    "warn": {"type": "bool", "default": False},
+    "parts": {"type": "list", "elements": "str", "default": [], "choices": ["guard", "pam"]},
+    "accept_refused": {"type": "bool", "default": False},
+    "account": {"type": "str"},
+    "sshd": {"type": "path", "default": "/usr/sbin/sshd"},
+    "probe": {"type": "str", "default": "true", "choices": ["true", "false", "always"]},
+    "probe_required": {"type": "bool", "default": True},
+    "probe_listed_key": {"type": "path", "no_log": False},
+    "probe_key_type": {"type": "str", "default": "ed25519", "choices": ["ed25519", "ecdsa", "rsa"],
+                       "no_log": False},
+    "probe_timeout": {"type": "int", "default": 90},
+    "timeout": {"type": "int", "default": 300},
+    "variables": {"type": "list", "elements": "str", "default": []},
+    "staged": {"type": "dict", "default": {}},
+    "probe_keys": {"type": "dict", "default": {}, "no_log": False},
+}
 # What keyveto sshd enable notes of ways in that stay open.
 OPEN_WAY = re.compile("bypass|neither the guard nor the module")
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
@@ -263,6 +299,8 @@ WEAK_SOURCES = ("rsa-prime", "rsa-square", "rsa-fermat", "rsa-roca", "rsa-small-
 # This file is there from before update.conf is written until keyveto update has ended well.
 UPDATE_DUE = STATE + "/ansible-update-due"
 BADKEYS = "/var/lib/keyveto/badkeys.dat"
+# keyveto is made for this OpenSSH and later ones. EL 8 has 8.0, and EL 9 has 8.7.
+OLDEST_OPENSSH = (9, 2)
 # In a URL, what may be a secret: the user with the password, and the query.
 SECRET = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)[^\s\"]+")
 
@@ -270,6 +308,17 @@ SECRET = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)[^\s\"]+")
 def masked(text):
     """The text without the secrets in its URLs."""
     return SECRET.sub("********", text)
+
+
+def openssh_version(sshd):
+    """(9, 2) for OpenSSH 9.2; None if it is not told. An sshd that does not know -V tells it with its usage."""
+    try:
+        done = subprocess.run([sshd, "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"OpenSSH_(\d+)\.(\d+)", done.stdout.decode("utf-8", "replace"))
+    return found and (int(found.group(1)), int(found.group(2)))
 
 
 def systemctl(verb, option, timer):
@@ -314,6 +363,8 @@ class Host:
 
     def run(self):
         """Does all that is asked for. EngineError if it cannot."""
+        if self.wanted["state"] in ("rehearsed", "enabled"):
+            self.look_at_openssh()
         version = self.engine.version()
         if version is None:
             if self.check:
@@ -340,6 +391,13 @@ class Host:
             self.disable()
         elif self.wanted["state"] != "unchanged":
             self.enable()
+
+    def look_at_openssh(self):
+        """EngineError if sshd is too old."""
+        found = openssh_version(self.wanted["sshd"])
+        if found is not None and found < OLDEST_OPENSSH:
+            raise EngineError("sshd stays as it is: it is of OpenSSH %d.%d, and keyveto needs %d.%d or later; EL 8 and "
+                              "EL 9 have older ones" % (found + OLDEST_OPENSSH))
 
     # Lists
 
@@ -649,7 +707,8 @@ class Host:
         proves = self.wanted["probe"] == "always" or (
             self.wanted["probe"] == "true" and (plan["changed"] or not os.path.exists(PROVED)))
         if self.wanted["state"] == "rehearsed":
-            self.result.update(would_change=plan["changed"], to_enable=plan["changed"] or proves)
+            self.result.update(would_change=plan["changed"], to_enable=plan["changed"] or proves,
+                               proved_before=not plan["changed"] and os.path.exists(PROVED))
         elif self.check:
             self.note_files(plan)
         elif plan["changed"] or proves:
@@ -736,37 +795,7 @@ class Host:
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "command": {"type": "str", "default": "keyveto"},
-            "lists": {"type": "list", "elements": "dict", "default": []},
-            "config": {"type": "str"},
-            "update_config": {"type": "str", "no_log": True},
-            "allowed_signers": {"type": "str"},
-            "update_ca": {"type": "str"},
-            "update_timer": {"type": "bool"},
-            "deny_weak": {"type": "bool", "default": False},
-            "weak_timer": {"type": "bool"},
-            "state": {"type": "str", "default": "unchanged",
-                      "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
-            "warn": {"type": "bool", "default": False},
-            "parts": {"type": "list", "elements": "str", "default": [], "choices": ["guard", "pam"]},
-            "accept_refused": {"type": "bool", "default": False},
-            "account": {"type": "str"},
-            "sshd": {"type": "path", "default": "/usr/sbin/sshd"},
-            "probe": {"type": "str", "default": "true", "choices": ["true", "false", "always"]},
-            "probe_required": {"type": "bool", "default": True},
-            "probe_listed_key": {"type": "path", "no_log": False},
-            "probe_key_type": {"type": "str", "default": "ed25519", "choices": ["ed25519", "ecdsa", "rsa"],
-                               "no_log": False},
-            "probe_timeout": {"type": "int", "default": 90},
-            "timeout": {"type": "int", "default": 300},
-            "variables": {"type": "list", "elements": "str", "default": []},
-            "staged": {"type": "dict", "default": {}},
-            "probe_keys": {"type": "dict", "default": {}, "no_log": False},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     host = Host(module)
     try:
         if os.geteuid() != 0:
