@@ -18,9 +18,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging")]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging", "cli")]
 
 import cost
+import drill
 import killed
 import page
 import product
@@ -37,27 +38,36 @@ PARTS = {function.__name__: function for function in (
     rollout.rebooted, page.audit, page.page, rollout.disable, cost.cost,
     killed.killed)}
 ALWAYS = (rollout.plain_ssh,)
+# It has a fleet of its own.
+DRILL = drill.drill.__name__
 
 
-def play(build, wanted, stay, names):
-    """Makes the fleet, and runs the parts; or stays until it is killed."""
-    part, fleet = Part(), Fleet(SCRATCH, [shape for shape in SHAPES if shape.name in names])
-    started = time.monotonic()
+def with_fleet(part, shapes, work):
+    """Makes a fleet, and calls work with it."""
+    fleet, started = Fleet(SCRATCH, shapes), time.monotonic()
     try:
         fleet.start()
         part.ok(f"{len(fleet.hosts)} hosts and a controller, in {time.monotonic() - started:.0f} s")
-        if stay:
-            signal.pause()
-        world = World(fleet, build)
-        world.prepare_controller()
-        for name, function in PARTS.items():
-            if name in wanted or function in ALWAYS:
-                began = time.monotonic()
-                part.run(function, world)
-                print(f"       {name}: {time.monotonic() - began:.0f} s", flush=True)
+        work(fleet)
     finally:
         fleet.close()
-    return part.status()
+
+
+def run_part(part, name, function, world):
+    began = time.monotonic()
+    part.run(function, world)
+    print(f"       {name}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+def play(part, fleet, build, wanted, stay):
+    """The parts of the rollout; or stays until it is killed."""
+    if stay:
+        signal.pause()
+    world = World(fleet, build)
+    world.prepare_controller()
+    for name, function in PARTS.items():
+        if name in wanted or function in ALWAYS:
+            run_part(part, name, function, world)
 
 
 def in_own_mounts():
@@ -71,11 +81,12 @@ def main():
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
     parser.add_argument("--hosts", type=lambda text: text.split(","), default=[shape.name for shape in SHAPES],
                         help="some of the hosts, separated by commas; plain must be one")
+    parser.add_argument("--followers", type=int, default=drill.HOSTS, help="hosts of the drill")
     parser.add_argument("--stay", action="store_true", help="make the hosts, and stay until it is killed")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("parts", metavar="PART", nargs="*", default=[*PARTS], help=", ".join(PARTS))
+    parser.add_argument("parts", metavar="PART", nargs="*", default=[*PARTS, DRILL], help=", ".join([*PARTS, DRILL]))
     options = parser.parse_args()
-    unknown = set(options.parts) - set(PARTS)
+    unknown = set(options.parts) - {*PARTS, DRILL}
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     try:
@@ -88,7 +99,14 @@ def main():
             in_own_mounts()
         SCRATCH.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", SCRATCH], check=True)
-        return play(options.build, options.parts, options.stay, options.hosts)
+        part = Part()
+        if options.stay or set(options.parts) != {DRILL}:
+            with_fleet(part, [shape for shape in SHAPES if shape.name in options.hosts],
+                       lambda fleet: play(part, fleet, options.build, options.parts, options.stay))
+        if DRILL in options.parts and not options.stay:
+            with_fleet(part, drill.shapes(options.followers), lambda fleet: run_part(
+                part, DRILL, drill.drill, World(fleet, options.build)))
+        return part.status()
     except (product.CannotRun, sandbox.Refused) as reason:
         print(f"fleet: {reason}", file=sys.stderr)
         return 1
