@@ -167,6 +167,13 @@ send_key(const struct input_key *key, void *arg)
 }
 
 static void
+send_fingerprint(const struct input_fingerprint *f, void *arg)
+{
+	(void)arg;
+	reading_send_fingerprint(&out, f);
+}
+
+static void
 send_key_problem(const struct input_problem *problem, void *arg)
 {
 	(void)arg;
@@ -244,6 +251,9 @@ read_keys(struct orders *o, const struct setup *setup,
 		.file = send_key_file,
 		.progress = send_key_progress,
 		.room = &room,
+		.fingerprint = (setup->flags & READING_FINGERPRINTS) != 0 ?
+		    send_fingerprint :
+		    NULL,
 		.plain = (setup->flags & READING_PLAIN) != 0,
 		.wary = (setup->flags & READING_WARY) != 0,
 	};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The task "fingerprints": finds those of a text, or of what a KRL of OpenSSH
- * revokes (PROTOCOL.krl), for tasks/fingerprints.h.
+ * revokes (PROTOCOL.krl), for tasks/fingerprints.h. Of what scanners report it
+ * only says that it is that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,18 +12,21 @@
 #include "kv_fingerprint.h"
 #include "kv_lines.h"
 #include "base/io.h"
+#include "keys/fingerprints.h"
+#include "keys/input.h"
 #include "keys/krl.h"
+#include "keys/unpack.h"
 #include "tasks.h"
 
 #define LINE_BYTES (64 * 1024)
 #define PREFIX "SHA256:"
-#define BASE64 \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+#define START_BYTES 4096
 
 /* What the file had. */
 struct found {
 	int error; /* errno of a read */
-	bool is_krl, bad_krl;
+	bool is_krl, bad_krl, is_report;
+	uint64_t no_keys;     /* findings of the report that are no keys */
 	uint64_t left_out;    /* enum krl_left_out */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
 	uint64_t key_line;    /* the first with a key; 0: none */
@@ -31,50 +35,11 @@ struct found {
 };
 
 static void
-tell_digest(const uint8_t digest[static KV_SHA256_BYTES])
+tell_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
 {
+	(void)arg;
 	record_add_bytes(task_result(), digest, KV_SHA256_BYTES);
 	ask_tell();
-}
-
-/* The length of text's start that is base64. */
-static size_t
-base64_length(struct kv_span text)
-{
-	size_t n = 0;
-
-	while (n < text.len && memchr(BASE64, text.p[n], sizeof(BASE64) - 1))
-		n++;
-	return n;
-}
-
-/* Tells each fingerprint of a line. False if one is none. */
-static bool
-find_in_line(struct kv_span text, bool *anyp)
-{
-	const size_t prefix = sizeof(PREFIX) - 1;
-	uint8_t digest[KV_SHA256_BYTES];
-	struct kv_span rest = text;
-	const uint8_t *p;
-
-	*anyp = false;
-	while ((p = memmem(rest.p, rest.len, PREFIX, prefix)) != NULL) {
-		struct kv_span one = { p, rest.len - (size_t)(p - rest.p) };
-
-		*anyp = true;
-		one.p += prefix;
-		one.len -= prefix;
-		rest = one;
-		one.len = base64_length(one);
-		rest.p += one.len;
-		rest.len -= one.len;
-		one.p -= prefix;
-		one.len += prefix;
-		if (kv_fingerprint_parse(one, digest) != KV_OK)
-			return false;
-		tell_digest(digest);
-	}
-	return true;
 }
 
 /*
@@ -94,7 +59,7 @@ has_key(struct kv_span text)
 		const size_t before = (size_t)(p - text.p);
 
 		if (before == 0 ||
-		    (!memchr(BASE64, p[-1], sizeof(BASE64) - 1) &&
+		    (!fingerprints_has_digit(p[-1]) &&
 			(before < 7 || memcmp(p - 7, PREFIX, 7) != 0)))
 			return true;
 		p++;
@@ -105,7 +70,7 @@ has_key(struct kv_span text)
 static void
 read_line(struct kv_span text, uint64_t number, struct found *f)
 {
-	bool any;
+	enum fingerprints any;
 
 	while (text.len > 0 && memchr(" \t\r", text.p[0], 3) != NULL) {
 		text.p++;
@@ -118,9 +83,10 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 			f->key_line = number;
 		return;
 	}
-	if (!find_in_line(text, &any) && f->bad_line == 0)
+	any = fingerprints_find(text, tell_digest, NULL);
+	if (any == FINGERPRINTS_BAD && f->bad_line == 0)
 		f->bad_line = number;
-	if (!any && f->others++ == 0)
+	if (any == FINGERPRINTS_NONE && f->others++ == 0)
 		f->first_other = number;
 }
 
@@ -152,26 +118,18 @@ tell_key(struct kv_span blob, void *arg)
 	uint8_t digest[KV_SHA256_BYTES];
 	struct kv_sshkey key;
 
-	(void)arg;
 	if (kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
 		kv_fingerprint_digest(&key.key, digest);
 	else
 		kv_fingerprint_digest_blob(blob.p, blob.len, digest);
-	tell_digest(digest);
-}
-
-static void
-tell_sha256(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
-{
-	(void)arg;
-	tell_digest(digest);
+	tell_digest(digest, arg);
 }
 
 /* Whether the file is a KRL: then its keys are told. */
 static bool
 find_krl(int fd, struct found *f)
 {
-	const struct krl_sink sink = { .key = tell_key, .sha256 = tell_sha256 };
+	const struct krl_sink sink = { .key = tell_key, .sha256 = tell_digest };
 	uint8_t start[KRL_MAGIC_BYTES], *p;
 	ssize_t n = pread(fd, start, sizeof(start), 0);
 
@@ -188,19 +146,89 @@ find_krl(int fd, struct found *f)
 	return true;
 }
 
+static void
+ignore_key(const struct input_key *key, void *arg)
+{
+	(void)key;
+	(void)arg;
+}
+
+static void
+ignore_problem(const struct input_problem *problem, void *arg)
+{
+	(void)problem;
+	(void)arg;
+}
+
+static void
+note_findings(const char *path, uint64_t no_keys, void *arg)
+{
+	struct found *f = arg;
+
+	(void)path;
+	f->is_report = true;
+	f->no_keys = no_keys;
+}
+
+/* Whether a file may be JSON, or has to be unpacked to tell. */
+static bool
+may_be_json(int fd, off_t at)
+{
+	uint8_t start[START_BYTES];
+	const ssize_t n = pread(fd, start, sizeof(start), at);
+	struct kv_span text = { start, n > 0 ? (size_t)n : 0 };
+
+	if (unpack_recognise(text) != UNPACK_NONE)
+		return true;
+	if (text.len > 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0) {
+		text.p += 3;
+		text.len -= 3;
+	}
+	while (text.len > 0 && memchr(" \t\r\n", text.p[0], 4) != NULL) {
+		text.p++;
+		text.len--;
+	}
+	return text.len > 0 && (text.p[0] == '{' || text.p[0] == '[');
+}
+
+/*
+ * Whether the file has findings of scanners: others wrote the lines around the
+ * keys and fingerprints in them, which keys/input tells apart.
+ */
+static bool
+find_report(int fd, struct found *f)
+{
+	const struct input_sink sink = {
+		.key = ignore_key,
+		.problem = ignore_problem,
+		.findings = note_findings,
+		.arg = f,
+	};
+	const off_t at = lseek(fd, 0, SEEK_CUR);
+
+	if (at == -1 || !may_be_json(fd, at))
+		return false;
+	input_read_fd(fd, "-", &sink);
+	if (lseek(fd, at, SEEK_SET) == -1)
+		f->error = errno;
+	return f->is_report;
+}
+
 bool
 task_fingerprints(struct task_work *t)
 {
 	struct found f = { 0 };
 	struct record_out *o;
 
-	if (!find_krl(t->fd[0], &f))
+	if (!find_krl(t->fd[0], &f) && !find_report(t->fd[0], &f))
 		read_lines(t->fd[0], &f);
 	o = task_result();
 	record_add_bytes(o, NULL, 0);
 	record_add_number(o, (uint64_t)f.error);
 	record_add_number(o, f.is_krl);
 	record_add_number(o, f.bad_krl);
+	record_add_number(o, f.is_report);
+	record_add_number(o, f.no_keys);
 	record_add_number(o, f.left_out);
 	record_add_number(o, f.key_line);
 	record_add_number(o, f.bad_line);

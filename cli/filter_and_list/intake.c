@@ -66,6 +66,20 @@ refuse_rest_of_krl(const struct input_krl *krl, void *arg)
 	}
 }
 
+/* A report may have findings of other kinds. */
+static void
+note_findings(const char *path, uint64_t no_keys, void *arg)
+{
+	struct intake *in = arg;
+	char text[INPUT_NO_KEYS_BYTES];
+
+	if (in->failed || no_keys == 0)
+		return;
+	progress_clear(&in->progress);
+	input_no_keys(no_keys, text);
+	cli_error("note: %s: %s", path, text);
+}
+
 static void
 show_progress(uint64_t bytes, void *arg)
 {
@@ -97,6 +111,7 @@ intake_read(struct intake *in, char **inputs)
 		.key = on_key,
 		.problem = refuse,
 		.krl = refuse_rest_of_krl,
+		.findings = note_findings,
 		.progress = show_progress,
 		.quick = in->quick != NULL ? on_quick : NULL,
 		.arg = in,

@@ -101,13 +101,15 @@ note_left_out(const char *shown, uint64_t left_out)
 }
 
 /*
- * Adds what a file has: fingerprints, or else keys, but not both. A text in which
- * only some lines have a fingerprint is a log or a table. False after a message.
+ * Adds what a file has: fingerprints, or else keys, but not both, unless scanners
+ * report them. A text in which only some lines have a fingerprint is a log or a
+ * table. False after a message.
  */
 static bool
 add_fd(struct key_lines *q, const char *shown, int fd)
 {
 	struct fingerprints f = { .found = add_digest, .arg = q };
+	char text[INPUT_NO_KEYS_BYTES];
 
 	if (!tasks_fingerprints(shown, fd, &f))
 		return false;
@@ -130,6 +132,10 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 			    shown, f.first_other,
 			    f.others > 1 ? " and in others" : "");
 		return true;
+	}
+	if (f.no_keys > 0) {
+		input_no_keys(f.no_keys, text);
+		cli_error("note: %s: %s", shown, text);
 	}
 	if (lseek(fd, 0, SEEK_SET) == -1)
 		return cli_failed(shown, "cannot be read");

@@ -87,6 +87,13 @@ key_lines_add_fingerprint(struct key_lines *q, const char *text)
 	return key_lines_add(q, digest);
 }
 
+/* Whether keyveto.conf would not read it as a date. */
+static bool
+may_be_reason(const struct key_lines *q, const char *reason)
+{
+	return strncmp(reason, date_word(q), strlen(date_word(q))) != 0;
+}
+
 /* Whether logins find the RSA key by the same modulus with any exponent. */
 static bool
 is_own_kin(const struct kv_pubkey *key,
@@ -101,6 +108,30 @@ is_own_kin(const struct kv_pubkey *key,
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Makes the reason of the key the place that a scanner names, without what a line
+ * of keyveto.conf cannot have.
+ */
+static void
+set_own_reason(struct key_lines *q,
+    const uint8_t digest[static KV_SHA256_BYTES], const void *place, size_t len)
+{
+	struct key_line *key = find_key(q, digest);
+
+	if (len > KEY_LINES_REASON_MAX)
+		len = KEY_LINES_REASON_MAX;
+	if (key == NULL || key->reason != NULL || !q->denies ||
+	    (key->reason = strndup(place, len)) == NULL)
+		return;
+	for (char *p = key->reason; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	if (!may_be_reason(q, key->reason)) {
+		free(key->reason);
+		key->reason = NULL;
+	}
 }
 
 static void
@@ -120,6 +151,17 @@ add_key(const struct input_key *key, void *arg)
 			  "list add covers every exponent",
 		    key->path, key->line);
 	q->failed |= !q->failed && !key_lines_add(q, digest);
+	if (key->is_reported)
+		set_own_reason(q, digest, key->comment.p, key->comment.len);
+}
+
+static void
+add_fingerprint(const struct input_fingerprint *f, void *arg)
+{
+	struct key_lines *q = arg;
+
+	q->failed |= !q->failed && !key_lines_add(q, f->digest);
+	set_own_reason(q, f->digest, f->place, strlen(f->place));
 }
 
 static void
@@ -137,6 +179,7 @@ key_lines_add_file(struct key_lines *q, const char *shown, int fd)
 	const struct input_sink sink = {
 		.key = add_key,
 		.problem = print_problem,
+		.fingerprint = q->denies ? add_fingerprint : NULL,
 		.arg = q,
 	};
 
@@ -165,8 +208,7 @@ key_lines_set_reason(struct key_lines *q, char **word, int n)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return cli_error("a control character in the reason");
 	}
-	/* keyveto.conf would read it as a date. */
-	if (strncmp(q->reason, date_word(q), strlen(date_word(q))) == 0)
+	if (!may_be_reason(q, q->reason))
 		return cli_error(
 		    "a reason cannot begin with %s; the date is given by "
 		    "--%.*s",
@@ -178,25 +220,35 @@ key_lines_set_reason(struct key_lines *q, char **word, int n)
 
 /* --- the file ------------------------------------------------------------ */
 
+/* The reason that is given, or else the key's own; "" without one. */
+static const char *
+reason_of(const struct key_lines *q, const struct key_line *key)
+{
+	return q->reason[0] != '\0' || key->reason == NULL ?
+	    q->reason :
+	    key->reason;
+}
+
 /*
- * Prints what stands behind the fingerprint in the line of each key: the date
- * and the reason. The reason is quoted if its words alone would be read as
+ * Prints what stands behind the fingerprint in the line of a key: the date and
+ * the reason. The reason is quoted if its words alone would be read as
  * something else.
  */
 static void
-print_rest(FILE *out, const struct key_lines *q)
+print_rest(FILE *out, const struct key_lines *q, const struct key_line *key)
 {
-	const size_t len = strlen(q->reason);
-	const bool quoted = strpbrk(q->reason, "\"\\#") != NULL ||
-	    strstr(q->reason, "  ") != NULL || q->reason[0] == ' ' ||
-	    (len > 0 && q->reason[len - 1] == ' ');
+	const char *reason = reason_of(q, key);
+	const size_t len = strlen(reason);
+	const bool quoted = strpbrk(reason, "\"\\#") != NULL ||
+	    strstr(reason, "  ") != NULL || reason[0] == ' ' ||
+	    (len > 0 && reason[len - 1] == ' ');
 
 	if (q->date != NULL)
 		fprintf(out, " %s%s", date_word(q), q->date);
 	if (len == 0)
 		return;
 	fputs(quoted ? " \"" : " ", out);
-	for (const char *p = q->reason; *p != '\0'; p++) {
+	for (const char *p = reason; *p != '\0'; p++) {
 		if (*p == '"' || *p == '\\')
 			putc('\\', out);
 		putc(*p, out);
@@ -281,7 +333,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 			if (!q->remove) {
 				fprintf(out, "%s %s", keyword_of(q),
 				    key->fingerprint);
-				print_rest(out, q);
+				print_rest(out, q, key);
 				putc('\n', out);
 				ends_line = true;
 			}
@@ -293,7 +345,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 			continue;
 		fprintf(out, "%s%s %s", ends_line ? "" : "\n", keyword_of(q),
 		    q->key[i].fingerprint);
-		print_rest(out, q);
+		print_rest(out, q, &q->key[i]);
 		putc('\n', out);
 		ends_line = true;
 	}
@@ -333,7 +385,7 @@ is_as_asked(const struct key_lines *q, const struct kv_config *c,
 
 	if (q->remove || line == NULL)
 		return q->remove && line == NULL;
-	return strcmp(line->reason, q->reason) == 0;
+	return strcmp(line->reason, reason_of(q, key)) == 0;
 }
 
 /* Whether no DenyKey line wins over the line. False after a message. */
@@ -448,6 +500,8 @@ key_lines_print_before(const struct key_lines *q)
 void
 key_lines_free(struct key_lines *q)
 {
+	for (size_t i = 0; i < q->n; i++)
+		free(q->key[i].reason);
 	free(q->key);
 	free(q->was);
 }

@@ -18,6 +18,7 @@ struct key_line {
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
 	size_t found; /* how many lines named it before */
+	char *reason; /* of its own, if no other is given; NULL: none */
 };
 
 /* What to do. All zeroes but for config: AllowKey lines for no key. */

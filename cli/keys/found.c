@@ -5,12 +5,19 @@
 #include <string.h>
 
 #include "command.h"
+#include "keys/scanner.h"
 
 void
 found_problem(struct found *f, uint64_t line, const char *reason)
 {
-	const struct input_problem p = { f->path, line, .reason = reason };
+	char text[SCANNER_PLACE_BYTES + 512];
+	struct input_problem p = { f->path, line, .reason = reason };
 
+	if (f->finding != NULL) {
+		snprintf(text, sizeof(text), "finding %" PRIu64 " (%s): %s",
+		    f->finding->number, f->finding->place, reason);
+		p.reason = text;
+	}
 	f->n++;
 	f->sink->problem(&p, f->sink->arg);
 }
@@ -46,6 +53,11 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 		[KV_PART_CA] = &key->ca,
 	};
 
+	if (f->finding != NULL)
+		comment = (struct kv_span){
+			(const uint8_t *)f->finding->place,
+			strlen(f->finding->place),
+		};
 	f->n++;
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
 		const struct input_key k = {
@@ -56,6 +68,7 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 			.type = kv_keytype_name(part[i]->type),
 			.bits = kv_pubkey_bits(part[i]),
 			.comment = comment,
+			.is_reported = f->finding != NULL,
 			.owner = f->owner,
 		};
 
@@ -65,12 +78,32 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 }
 
 void
+found_fingerprint(struct found *f, const uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct input_fingerprint found = {
+		.path = f->path,
+		.line = f->line,
+		.place = f->finding->place,
+	};
+
+	if (f->sink->fingerprint == NULL) {
+		found_problem(f, f->line,
+		    "names a key by its fingerprint alone: 'keyveto deny "
+		    "FILE' refuses it");
+		return;
+	}
+	memcpy(found.digest, digest, sizeof(found.digest));
+	f->n++;
+	f->sink->fingerprint(&found, f->sink->arg);
+}
+
+void
 found_pem_key(struct found *f, uint64_t line, const struct pem_key *key)
 {
-	const struct kv_span comment = {
-		(const uint8_t *)key->comment,
-		strlen(key->comment),
-	};
+	const char *text = f->finding != NULL ?
+	    f->finding->place :
+	    key->comment;
+	const struct kv_span comment = { (const uint8_t *)text, strlen(text) };
 	const struct input_key k = {
 		.path = f->path,
 		.line = line,
@@ -79,6 +112,7 @@ found_pem_key(struct found *f, uint64_t line, const struct pem_key *key)
 		.type = key->type,
 		.bits = key->bits,
 		.comment = comment,
+		.is_reported = f->finding != NULL,
 		.owner = f->owner,
 	};
 
@@ -118,6 +152,13 @@ input_print_key(FILE *out, const struct input_key *key)
 	}
 	fprintf(out, "%s\n",
 	    key->part == KV_PART_CA ? " (the certificate's CA)" : "");
+}
+
+void
+input_no_keys(uint64_t n, char text[static INPUT_NO_KEYS_BYTES])
+{
+	snprintf(text, INPUT_NO_KEYS_BYTES, "%" PRIu64 " %s", n,
+	    cli_plural(n, "finding is no SSH key", "findings are no SSH keys"));
 }
 
 size_t

@@ -3,7 +3,8 @@
  * keys/input: reads every key in a file, directory or stream: authorized_keys,
  * .pub, known_hosts, ssh-keyscan output, SSH certificates, RFC 4716, PEM and
  * DER public keys, private key files; and keys inside other texts (keys/inside)
- * and in gzip, xz and UTF-16 (keys/unpack). The form is recognised by content.
+ * and in gzip, xz and UTF-16 (keys/unpack), and in what scanners report
+ * (keys/scanner). The form is recognised by content.
  * Memory use does not grow with the input.
  */
 #ifndef CLI_KEYS_INPUT_H
@@ -14,6 +15,7 @@
 #include "keys/owner.h"
 #include "keys/quick.h"
 #include "keys/walk.h"
+#include "kv_fingerprint.h"
 #include "kv_line.h"
 #include "kv_verdict.h"
 
@@ -29,6 +31,7 @@ struct input_key {
 	const char *type; /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
 	unsigned int bits;
 	struct kv_span comment; /* untrusted text */
+	bool is_reported;	/* the comment tells where a scanner found it */
 	/* As JSON or LDIF around the key says (keys/owner.h); else empty. */
 	struct owner owner;
 };
@@ -50,6 +53,14 @@ struct input_krl {
 	const char *path;
 	uint64_t fingerprints; /* SHA-256 of keys that it does not have */
 	uint64_t left_out;     /* enum krl_left_out */
+};
+
+/* A key that a finding of a scanner names by its fingerprint alone. */
+struct input_fingerprint {
+	const char *path;
+	uint64_t line;
+	uint8_t digest[KV_SHA256_BYTES];
+	const char *place; /* where it was found; untrusted text */
 };
 
 /*
@@ -96,6 +107,13 @@ struct input_sink {
 	 * KRL is read as any other file, and is none with keys.
 	 */
 	void (*krl)(const struct input_krl *krl, void *arg);
+	/* NULL: a fingerprint is a problem. */
+	void (*fingerprint)(const struct input_fingerprint *f, void *arg);
+	/*
+	 * Called behind a scanner's findings: so many are no SSH keys. NULL: a
+	 * note says so.
+	 */
+	void (*findings)(const char *path, uint64_t no_keys, void *arg);
 	/*
 	 * Is given the blocks of long texts, except PEM. It must have each read
 	 * with input_read_block later, on any thread, and then free its buffer.
@@ -192,6 +210,11 @@ void input_judge(const struct kv_judge *j, const struct input_key *key,
  * does not have, and that it is the CA's.
  */
 void input_print_key(FILE *out, const struct input_key *key);
+
+#define INPUT_NO_KEYS_BYTES 64
+
+/* Writes that so many findings are no SSH keys. */
+void input_no_keys(uint64_t n, char text[static INPUT_NO_KEYS_BYTES]);
 
 /* The most hashes that a key has in exact lists. */
 #define INPUT_HASHES_MAX 2

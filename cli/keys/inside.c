@@ -143,12 +143,8 @@ read_escape(struct kv_span s, size_t *usedp)
 	return value < 0x80 ? (int)value : '?';
 }
 
-/*
- * Replaces the escapes in text, in place. Returns whether there was any, and
- * sets *lenp to the new length.
- */
-static bool
-unescape(uint8_t *text, size_t *lenp)
+bool
+inside_unescape(uint8_t *text, size_t *lenp)
 {
 	size_t len = *lenp, out = 0, used;
 
@@ -627,8 +623,8 @@ inside_find(struct kv_span text, uint8_t *blob, inside_fn found, void *arg)
 		}
 		memcpy(copy, text.p, text.len);
 		f.text.p = copy;
-		for (int i = 0; i < ROUNDS_MAX && unescape(copy, &f.text.len);
-		     i++)
+		for (int i = 0;
+		     i < ROUNDS_MAX && inside_unescape(copy, &f.text.len); i++)
 			;
 	}
 	find_all(&f);

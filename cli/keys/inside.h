@@ -36,6 +36,12 @@ typedef void (*inside_fn)(const struct inside_found *found, void *arg);
  */
 size_t inside_find(struct kv_span text, uint8_t *blob, inside_fn f, void *arg);
 
+/*
+ * Replaces the escapes in text, once and in place. Returns whether there was any,
+ * and sets *lenp to the new length.
+ */
+bool inside_unescape(uint8_t *text, size_t *lenp);
+
 /* Whether text is one word of base64, which may go on in the next line. */
 bool inside_is_base64(struct kv_span text);
 

@@ -200,6 +200,35 @@ read_quoted(struct json_scan *s, struct kv_span text, bool more,
 	return JSON_TOKEN_NAME;
 }
 
+/* Passes over a string, up to its end. False if it breaks off. */
+static bool
+skip_string(struct json_scan *s, struct kv_span *text)
+{
+	while (s->skips && text->len > 0 && text->p[0] >= 0x20) {
+		if (s->escaped)
+			s->escaped = false;
+		else if (text->p[0] == '\\')
+			s->escaped = true;
+		else
+			s->skips = text->p[0] != '"';
+		text->p++;
+		text->len--;
+	}
+	return !s->skips || text->len == 0;
+}
+
+bool
+json_scan_skip(struct json_scan *s, struct kv_span *text)
+{
+	if (text->len == 0 || text->p[0] != '"' || !expects_value(s))
+		return false;
+	expect_after_value(s);
+	s->skips = true;
+	text->p++;
+	text->len--;
+	return skip_string(s, text);
+}
+
 enum json_token
 json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
     struct kv_span *tokenp)
@@ -207,6 +236,8 @@ json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
 	enum json_token t;
 	uint8_t c;
 
+	if (s->skips && (!skip_string(s, text) || (s->skips && !more)))
+		return JSON_TOKEN_BAD;
 	while (text->len > 0 && is_one_of(text->p[0], " \t\r\n")) {
 		text->p++;
 		text->len--;
@@ -236,4 +267,19 @@ json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
 	text->len -= (size_t)(tokenp->p + tokenp->len + c - text->p);
 	text->p = tokenp->p + tokenp->len + c;
 	return t;
+}
+
+void
+json_scan_plain(struct kv_span name, char plain[static JSON_PLAIN_BYTES])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < name.len && n < JSON_PLAIN_BYTES; i++) {
+		const uint8_t c = name.p[i];
+
+		if (c != '_' && c != '-')
+			plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 :
+								   c);
+	}
+	plain[n < JSON_PLAIN_BYTES ? n : 0] = '\0';
 }

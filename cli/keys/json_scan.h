@@ -34,6 +34,7 @@ struct json_scan {
 		JSON_SCAN_COLON,	/* behind a name */
 		JSON_SCAN_COMMA_OR_END, /* behind a value */
 	} expect;
+	bool skips, escaped; /* in a string that is passed over; behind a \ */
 	unsigned int depth;
 	bool object[JSON_SCAN_DEPTH]; /* of each open one: is it an object? */
 };
@@ -46,5 +47,17 @@ struct json_scan {
  */
 enum json_token json_scan_next(struct json_scan *s, struct kv_span *text,
     bool more, struct kv_span *tokenp);
+
+/*
+ * Passes over the string that text starts with, a value without an end. False if
+ * it is none. json_scan_next passes over the rest of it.
+ */
+bool json_scan_skip(struct json_scan *s, struct kv_span *text);
+
+/* The longest plain name, with its end. */
+#define JSON_PLAIN_BYTES 32
+
+/* Sets plain to name in lower case, without _ and -; "" if it is too long. */
+void json_scan_plain(struct kv_span name, char plain[static JSON_PLAIN_BYTES]);
 
 #endif

@@ -3,8 +3,10 @@
 #include "keys/lines.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "keys/fingerprints.h"
 #include "keys/inside.h"
 #include "keys/shape.h"
 
@@ -239,6 +241,59 @@ string_has_key(struct kv_span text, void *arg)
 	return inside_find(text, l->blob, NULL, NULL) > 0;
 }
 
+static void
+on_fingerprint(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
+{
+	struct lines *l = arg;
+
+	found_fingerprint(&l->found, digest);
+}
+
+/* Looks for fingerprints in a string of JSON, which may be a secret. */
+static void
+read_fingerprints(struct lines *l, struct kv_span string)
+{
+	size_t len = string.len;
+	uint8_t *text = malloc(len + 1);
+
+	if (text == NULL) {
+		found_problem(&l->found, l->found.line, strerror(errno));
+		return;
+	}
+	memcpy(text, string.p, len);
+	(void)inside_unescape(text, &len);
+	(void)fingerprints_find((struct kv_span){ text, len }, on_fingerprint,
+	    l);
+	explicit_bzero(text, string.len);
+	free(text);
+}
+
+/* Reads what a scanner found, a string of JSON. */
+static void
+read_finding(struct lines *l, struct kv_span string)
+{
+	const uint64_t before = l->found.n;
+	const bool is_key = l->found.finding->is_private_key;
+	struct pem_place block;
+	const bool has_block = pem_find(string, &block);
+
+	if (has_block && !block.keyless && block.end.len == 0)
+		found_problem(&l->found, l->found.line,
+		    "the report has only a part of the key: run this command "
+		    "with all of it, as 'git show COMMIT:FILE' prints it");
+	else
+		(void)look_inside(l, string);
+	if (l->found.n == before)
+		read_fingerprints(l, string);
+	if (l->found.n == before && is_key && !has_block)
+		found_problem(&l->found, l->found.line,
+		    "the report does not have the key: have the scanner write "
+		    "it, or run this command with the key");
+	/* It is no file without a key. */
+	if (l->found.n++ == before)
+		l->no_keys++;
+}
+
 /* Reads what was held, now that its owner is known. */
 static void
 on_owner_text(const struct owner_text *t, void *arg)
@@ -248,14 +303,18 @@ on_owner_text(const struct owner_text *t, void *arg)
 
 	l->found.line = t->line;
 	l->found.owner = t->owner;
+	l->found.finding = t->finding;
 	if (t->is_line) {
 		read_one_line(l, t->text);
+	} else if (t->finding != NULL) {
+		read_finding(l, t->text);
 	} else {
 		(void)look_inside(l, t->text);
 		/* A block of PEM cannot go on behind a string. */
 		block_close(&l->block);
 	}
 	l->found.owner = (struct owner){ 0 };
+	l->found.finding = NULL;
 	l->found.line = line;
 }
 
@@ -570,12 +629,37 @@ lines_finish_part(struct lines *l, const struct long_line *line)
 		kind_decide(&l->kind, KIND_TEXT, &l->found);
 }
 
+/* Says how many findings of scanners are no keys, or that JSON has none. */
+static void
+finish_findings(struct lines *l)
+{
+	const struct input_sink *sink = l->found.sink;
+	char text[INPUT_NO_KEYS_BYTES];
+
+	if (l->owners == NULL)
+		return;
+	if (owners_findings(l->owners) == 0) {
+		if (l->found.n == 0 && !l->walked &&
+		    owners_json_has_values(l->owners))
+			found_problem(&l->found, 0,
+			    "no key in this JSON, and it is no report of "
+			    "gitleaks, betterleaks, TruffleHog, GitHub or "
+			    "GitLab");
+	} else if (sink->findings != NULL) {
+		sink->findings(l->found.path, l->no_keys, sink->arg);
+	} else if (l->no_keys > 0) {
+		input_no_keys(l->no_keys, text);
+		found_note(&l->found, 0, text);
+	}
+}
+
 void
 lines_finish(struct lines *l)
 {
 	read_joined(l);
 	read_owned(l, true);
 	cut_block(l);
+	finish_findings(l);
 	kind_finish(&l->kind, &l->found);
 }
 

@@ -29,6 +29,7 @@ struct lines {
 	/* What JSON and LDIF hold until it is known whose it is; NULL: none. */
 	struct owners *owners;
 	uint64_t keyless; /* lines without a key; blank lines do not count */
+	uint64_t no_keys; /* findings of scanners that are no SSH keys */
 	bool ldif;	  /* a line dn: was read */
 	bool silent;	  /* nothing inside a line is a problem */
 	bool in_block;	  /* keys are looked for between its BEGIN and END */

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "keys/json_scan.h"
+#include "keys/scanner.h"
 #include "kv_base64.h"
 
-/* The longest name of a member or attribute that says whose a key is. */
-#define MEMBER_MAX 32
+/* A longer string in a finding is passed over. keys/input has 1 MiB for it. */
+#define TOKEN_MAX (512 * 1024)
 
 /* What a member says of the owner; a lower one counts more. */
 enum rank {
@@ -81,6 +82,8 @@ struct level {
 	struct member now; /* the member whose value comes */
 	enum rank rank, title_rank;
 	struct kv_span name, title;
+	struct scanner_object scanner;
+	bool is_place; /* no text in it is what a scanner found */
 };
 
 /* A text that waits for its owner. */
@@ -90,6 +93,10 @@ struct held {
 	int level;   /* of the object that may name it next; -1: none */
 	bool direct; /* it is a member of that object */
 	bool is_line;
+	bool is_secret; /* a scanner may have found it */
+	bool is_dropped;
+	struct owner_finding finding; /* of number 0: none */
+	struct kv_span place;	      /* of the finding, with a NUL */
 };
 
 struct owners {
@@ -99,6 +106,7 @@ struct owners {
 	struct held *held;
 	size_t n_held, cap, bytes;
 	size_t n_given; /* that were held before those */
+	uint64_t n_findings;
 	bool keyed, values, noted;
 	/* Of the entry of LDIF. */
 	struct kv_span dn, uid;
@@ -168,23 +176,12 @@ json_name(struct kv_span string)
 static struct member
 find_member(struct kv_span name)
 {
-	char plain[MEMBER_MAX] = "";
-	size_t n = 0;
+	char plain[JSON_PLAIN_BYTES];
 
-	for (size_t i = 0; i < name.len && n < sizeof(plain); i++) {
-		uint8_t c = name.p[i];
-
-		if (c != '_' && c != '-')
-			plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 :
-								   c);
-	}
-	for (size_t i = 0;
-	     n < sizeof(plain) && i < sizeof(members) / sizeof(members[0]);
-	     i++) {
-		if (strlen(members[i].name) == n &&
-		    memcmp(members[i].name, plain, n) == 0)
+	json_scan_plain(name, plain);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (strcmp(members[i].name, plain) == 0)
 			return members[i];
-	}
 	return (struct member){ 0 };
 }
 
@@ -197,6 +194,7 @@ held_free(struct owners *o, struct held *h)
 	text_free(&h->text);
 	text_free(&h->owner);
 	text_free(&h->title);
+	text_free(&h->place);
 }
 
 static void
@@ -208,8 +206,11 @@ give(struct owners *o, const struct held *h)
 		.line = h->line,
 		.is_line = ldif,
 		.owner = { ldif ? o->uid : h->owner, o->dn },
+		.finding = h->finding.number > 0 ? &h->finding : NULL,
 	};
 
+	if (h->is_dropped)
+		return;
 	if (t.owner.name.len == 0)
 		t.owner.name = ldif ? o->dn : h->title;
 	o->sink.text(&t, o->sink.arg);
@@ -273,12 +274,25 @@ name_now(struct owners *o, struct held *h)
 	h->level = -1;
 }
 
+/* Tells if a text stands in a finding, but was not found. */
+static bool
+is_beside_finding(const struct owners *o, const struct held *h)
+{
+	for (int i = h->level; i >= 0 && !h->is_line; i = object_around(o, i)) {
+		if (scanner_is_finding(&o->level[i].scanner))
+			return !h->is_secret || i != h->level || !h->direct;
+	}
+	return false;
+}
+
 /* Gives all that is held, to whomever it belongs by what was read so far. */
 static void
 release_all(struct owners *o)
 {
-	for (size_t i = 0; i < o->n_held; i++)
+	for (size_t i = 0; i < o->n_held; i++) {
+		o->held[i].is_dropped |= is_beside_finding(o, &o->held[i]);
 		name_now(o, &o->held[i]);
+	}
 	release_named(o);
 }
 
@@ -312,6 +326,9 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 {
 	struct held h = { .line = line, .level = level, .is_line = is_line };
 
+	h.direct = level >= 0 && (unsigned int)level + 1 == o->scan.depth;
+	h.is_secret = h.direct && o->level[level].scanner.is_secret;
+	h.is_dropped = is_beside_finding(o, &h);
 	if (o->bytes + sizeof(h) + text.len > OWNER_HELD_MAX) {
 		release_all(o);
 		if (!is_line)
@@ -328,7 +345,6 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 		give(o, &h);
 		return;
 	}
-	h.direct = level >= 0 && (unsigned int)level + 1 == o->scan.depth;
 	o->bytes += sizeof(h) + text.len;
 	o->held[o->n_held++] = h;
 	if (level >= 0 && o->level[level].given)
@@ -343,6 +359,7 @@ level_free(struct level *l)
 {
 	text_free(&l->name);
 	text_free(&l->title);
+	scanner_free(&l->scanner);
 	*l = (struct level){ 0 };
 }
 
@@ -387,12 +404,68 @@ open_level(struct owners *o)
 		.as = outer == NULL ? RANK_NONE :
 		    outer->object   ? outer->now.object :
 				      outer->as,
+		.is_place = outer != NULL &&
+		    (outer->is_place || outer->scanner.is_place),
 	};
+}
+
+/* The longest text that a scanner found, of those held from from on. */
+static struct held *
+find_secret(struct owners *o, size_t from, int level)
+{
+	struct held *best = NULL;
+
+	for (size_t i = from; i < o->n_held; i++) {
+		struct held *h = &o->held[i];
+
+		if (h->level == level && h->direct && h->is_secret &&
+		    (best == NULL || h->text.len > best->text.len))
+			best = h;
+	}
+	return best;
+}
+
+/*
+ * Makes the texts that are held from from on one text, of the finding that level
+ * is. Those of findings inside it stay.
+ */
+static void
+add_finding(struct owners *o, size_t from, int level, uint64_t line)
+{
+	const struct scanner_object *s = &o->level[level].scanner;
+	char place[SCANNER_PLACE_BYTES];
+	struct held *best = find_secret(o, from, level);
+
+	o->n_findings++;
+	/* What waited too long was given before the finding was known. */
+	if (best == NULL && (o->level[level].given || !make_room(o)))
+		return;
+	if (best == NULL) {
+		best = &o->held[o->n_held++];
+		*best = (struct held){ .text = text_copy("", 0), .line = line };
+		o->bytes += sizeof(*best);
+	}
+	scanner_print(s, place);
+	best->place = text_copy(place, strlen(place) + 1);
+	best->finding = (struct owner_finding){
+		.number = o->n_findings,
+		.place = best->place.p != NULL ? (const char *)best->place.p :
+						 "",
+		.is_private_key = scanner_finds_keys(s),
+	};
+	name_held(best, &o->level[level]);
+	/* A title or a name is that of the finding. */
+	text_free(&best->title);
+	for (size_t i = from; i < o->n_held; i++)
+		if (o->held[i].finding.number == 0) {
+			o->held[i].is_dropped = true;
+			o->held[i].level = -1;
+		}
 }
 
 /* Lets the object that ended name what waits for it, and the one around it. */
 static void
-close_level(struct owners *o)
+close_level(struct owners *o, uint64_t line)
 {
 	const int n = (int)o->scan.depth, around = object_around(o, n);
 	struct level *l = &o->level[n];
@@ -400,6 +473,10 @@ close_level(struct owners *o)
 	size_t i;
 
 	i = l->first > o->n_given ? l->first - o->n_given : 0;
+	if (l->object && scanner_is_finding(&l->scanner))
+		add_finding(o, i, n, line);
+	else if (l->object && outer != NULL)
+		scanner_move(&outer->scanner, &l->scanner);
 	for (; l->object && i < o->n_held; i++) {
 		struct held *h = &o->held[i];
 
@@ -422,6 +499,13 @@ close_level(struct owners *o)
 	release_named(o);
 }
 
+/* Tells if a text may name a key by its fingerprint. */
+static bool
+has_fingerprint(struct kv_span text)
+{
+	return text.len > 0 && memmem(text.p, text.len, "SHA256:", 7) != NULL;
+}
+
 static void
 add_string(struct owners *o, struct kv_span string, uint64_t line)
 {
@@ -433,30 +517,53 @@ add_string(struct owners *o, struct kv_span string, uint64_t line)
 	if (l->as == RANK_OF_PROJECT &&
 	    (rank == RANK_PATH || rank == RANK_FULL_NAME))
 		rank = RANK_LOGIN;
-	if (o->sink.has_key(string, o->sink.arg)) {
+	if (l->is_place) {
+		/* Others wrote it, and no object has been a finding yet. */
+	} else if (o->sink.has_key(string, o->sink.arg) ||
+	    (l->object && l->scanner.is_secret && has_fingerprint(string))) {
 		o->keyed = true;
 		hold(o, string, line, object_around(o, n), false);
 	} else if (l->object && rank != RANK_NONE) {
 		set_name(l, rank, json_name(string));
 	}
+	if (l->object && scanner_wants(&l->scanner))
+		scanner_set(&l->scanner, json_name(string));
+}
+
+/* Reads a number, true, false or null; or a mark between two values. */
+static void
+add_other(struct owners *o, struct kv_span token)
+{
+	const unsigned int n = o->scan.depth;
+	struct level *l = n > 0 ? &o->level[n - 1] : NULL;
+
+	o->values = true;
+	if (l != NULL && l->object && token.p[0] >= '0' && token.p[0] <= '9' &&
+	    scanner_wants(&l->scanner))
+		scanner_set(&l->scanner, name_copy(token.p, token.len));
 }
 
 static void
 add_token(struct owners *o, enum json_token t, struct kv_span token,
     uint64_t line)
 {
+	struct level *l = o->scan.depth > 0 ?
+	    &o->level[o->scan.depth - 1] :
+	    NULL;
+
 	switch (t) {
 	case JSON_TOKEN_OPEN:
 		o->values |= token.p[0] == '{';
 		open_level(o);
 		break;
 	case JSON_TOKEN_CLOSE:
-		close_level(o);
+		close_level(o, line);
 		break;
 	case JSON_TOKEN_NAME:
-		o->level[o->scan.depth - 1].now = find_member(token);
+		l->now = find_member(token);
+		scanner_name(&l->scanner, token);
 		/* Some data have keys as names: { "ssh-rsa AAAA...": ... } */
-		if (o->sink.has_key(token, o->sink.arg)) {
+		if (!l->is_place && o->sink.has_key(token, o->sink.arg)) {
 			o->keyed = true;
 			hold(o, token, line, (int)o->scan.depth - 1, false);
 		}
@@ -466,9 +573,27 @@ add_token(struct owners *o, enum json_token t, struct kv_span token,
 		add_string(o, token, line);
 		break;
 	default:
-		o->values = true;
+		add_other(o, token);
 		break;
 	}
+}
+
+/* Tells if a string stands in a finding, or in the place of one. */
+static bool
+is_in_finding(const struct owners *o)
+{
+	for (unsigned int i = 0; i < o->scan.depth; i++)
+		if (o->level[i].is_place ||
+		    scanner_is_finding(&o->level[i].scanner))
+			return true;
+	return false;
+}
+
+static bool
+is_token(enum json_token t)
+{
+	return t != JSON_TOKEN_BAD && t != JSON_TOKEN_CUT &&
+	    t != JSON_TOKEN_END;
 }
 
 /* Tells if JSON up to the end of text has a key in a string. */
@@ -479,12 +604,12 @@ has_keys(const struct owners *o, struct kv_span text)
 	struct kv_span token;
 	enum json_token t;
 
-	while ((t = json_scan_next(&scan, &text, false, &token)) !=
-	    JSON_TOKEN_END) {
+	do {
+		t = json_scan_next(&scan, &text, true, &token);
 		if (t == JSON_TOKEN_STRING &&
 		    o->sink.has_key(token, o->sink.arg))
 			return true;
-	}
+	} while (is_token(t));
 	return false;
 }
 
@@ -498,17 +623,23 @@ owners_json(struct owners *o, struct kv_span text, bool more, uint64_t line,
 
 	do
 		t = json_scan_next(&scan, &rest, more, &token);
-	while (
-	    t != JSON_TOKEN_BAD && t != JSON_TOKEN_CUT && t != JSON_TOKEN_END);
+	while (is_token(t));
 	*usedp = text.len - rest.len;
 	rest = (struct kv_span){ text.p, *usedp };
+	if (t == JSON_TOKEN_CUT && *usedp == 0 && is_in_finding(o)) {
+		/* What was found is shorter, and others wrote the rest. */
+		rest = text;
+		if (text.len >= TOKEN_MAX && json_scan_skip(&o->scan, &rest))
+			*usedp = text.len - rest.len;
+		if (*usedp > 0 || text.len < TOKEN_MAX)
+			return true;
+	}
 	if (t == JSON_TOKEN_CUT ? *usedp == 0 :
 				  t == JSON_TOKEN_BAD && !has_keys(o, rest)) {
 		owners_flush(o, true, line);
 		return false;
 	}
-	while ((t = json_scan_next(&o->scan, &rest, false, &token)) !=
-	    JSON_TOKEN_END)
+	while (is_token(t = json_scan_next(&o->scan, &rest, more, &token)))
 		add_token(o, t, token, line);
 	return true;
 }
@@ -523,6 +654,12 @@ bool
 owners_json_has_values(const struct owners *o)
 {
 	return o->values;
+}
+
+uint64_t
+owners_findings(const struct owners *o)
+{
+	return o->n_findings;
 }
 
 /* --- LDIF --- */

@@ -16,6 +16,10 @@
  * Of members of one name, the last counts.
  *
  * In LDIF, it is the uid or sAMAccountName of the entry, and its dn.
+ *
+ * An object may also be a finding of a scanner (keys/scanner). Then no text in it
+ * is given but what was found: others wrote the rest, such as the message of a
+ * commit. Each finding gives one text.
  */
 #ifndef CLI_KEYS_OWNER_H
 #define CLI_KEYS_OWNER_H
@@ -33,12 +37,21 @@ struct owner {
 	struct kv_span dn; /* LDIF only; else empty */
 };
 
+/* A finding of a scanner. Valid during the callback. */
+struct owner_finding {
+	uint64_t number;     /* of the findings so far, from 1 */
+	const char *place;   /* as scanner_print writes it; untrusted bytes */
+	bool is_private_key; /* the scanner says so */
+};
+
 /* A text that may hold keys, and their owner. Valid during the callback. */
 struct owner_text {
 	struct kv_span text;
 	uint64_t line;
 	bool is_line; /* of LDIF; else a string of JSON, with its escapes */
 	struct owner owner;
+	/* NULL: none. The text is empty if nothing like a key was found. */
+	const struct owner_finding *finding;
 };
 
 struct owner_sink {
@@ -71,6 +84,9 @@ bool owners_in_json(const struct owners *o);
 
 /* Whether owners_json has read more than empty arrays. */
 bool owners_json_has_values(const struct owners *o);
+
+/* How many findings owners_json has read. */
+uint64_t owners_findings(const struct owners *o);
 
 /* Reads a line of LDIF, with the lines that it was folded to. */
 void owners_ldif(struct owners *o, struct kv_span text, uint64_t line);

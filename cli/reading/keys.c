@@ -73,6 +73,7 @@ reading_add_key(struct record_out *o, const struct input_key *key)
 	record_add_text(o, key->type);
 	record_add_number(o, key->bits);
 	record_add_bytes(o, key->comment.p, key->comment.len);
+	record_add_number(o, key->is_reported);
 	record_add_bytes(o, key->owner.name.p, key->owner.name.len);
 	record_add_bytes(o, key->owner.dn.p, key->owner.dn.len);
 }
@@ -82,6 +83,19 @@ reading_send_key(struct record_out *o, const struct input_key *key)
 {
 	record_begin(o, READING_KEY);
 	reading_add_key(o, key);
+	record_end(o);
+}
+
+/* The fields, in this order; receive_fingerprint reads them. */
+void
+reading_send_fingerprint(struct record_out *o,
+    const struct input_fingerprint *f)
+{
+	record_begin(o, READING_FINGERPRINT);
+	record_add_text(o, f->path);
+	record_add_number(o, f->line);
+	record_add_bytes(o, f->digest, sizeof(f->digest));
+	record_add_text(o, f->place);
 	record_end(o);
 }
 
@@ -126,6 +140,7 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 	    !record_get_text(&b, type, sizeof(type)) ||
 	    !record_get_limited(&b, UINT32_MAX, &bits) ||
 	    kv_bytes_get_string(&b, &key.comment) != KV_OK ||
+	    !record_get_flag(&b, &key.is_reported) ||
 	    kv_bytes_get_string(&b, &key.owner.name) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.owner.dn) != KV_OK || b.left != 0)
 		return false;
@@ -153,6 +168,25 @@ receive_problem(const struct input_sink *sink, struct kv_bytes b, bool is_note)
 }
 
 static bool
+receive_fingerprint(const struct input_sink *sink, struct kv_bytes b)
+{
+	static char path[PATH_BYTES], place[TEXT_BYTES];
+	struct input_fingerprint f = { .path = path, .place = place };
+	struct kv_span digest;
+
+	if (sink->fingerprint == NULL ||
+	    !record_get_text(&b, path, sizeof(path)) ||
+	    !record_get_number(&b, &f.line) ||
+	    kv_bytes_get_string(&b, &digest) != KV_OK ||
+	    digest.len != sizeof(f.digest) ||
+	    !record_get_text(&b, place, sizeof(place)) || b.left != 0)
+		return false;
+	memcpy(f.digest, digest.p, sizeof(f.digest));
+	sink->fingerprint(&f, sink->arg);
+	return true;
+}
+
+static bool
 receive_file(const struct input_sink *sink, struct kv_bytes b)
 {
 	static char path[PATH_BYTES];
@@ -172,6 +206,8 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	switch (tag) {
 	case READING_KEY:
 		return reading_receive_key(b, r->sink);
+	case READING_FINGERPRINT:
+		return receive_fingerprint(r->sink, b);
 	case READING_FOUND_PROBLEM:
 		return receive_problem(r->sink, b, false);
 	case READING_NOTE:
@@ -202,7 +238,8 @@ start(struct keys_read *r, const struct input_sink *sink)
 	talk_start(t);
 	talk_send_setup(t,
 	    READING_KEYS | (sink->plain ? READING_PLAIN : 0u) |
-		(sink->wary ? READING_WARY : 0u));
+		(sink->wary ? READING_WARY : 0u) |
+		(sink->fingerprint != NULL ? READING_FINGERPRINTS : 0u));
 }
 
 static void

@@ -32,6 +32,8 @@ receive(struct kv_bytes b, void *arg)
 	    record_get_limited(&b, INT_MAX, &a->error) &&
 	    record_get_flag(&b, &a->f->is_krl) &&
 	    record_get_flag(&b, &a->bad_krl) &&
+	    record_get_flag(&b, &a->f->is_report) &&
+	    record_get_number(&b, &a->f->no_keys) &&
 	    record_get_number(&b, &a->f->left_out) &&
 	    record_get_number(&b, &a->f->key_line) &&
 	    record_get_number(&b, &a->bad_line) &&

@@ -3,7 +3,7 @@
  * tasks/fingerprints: has keyveto-worker, behind the wall, find the fingerprints
  * of a text (a list of them, a log, what ssh-keygen -l prints), or of the keys that
  * a KRL of OpenSSH revokes. A line with a key has none: its owner wrote the
- * comment.
+ * comment. What a scanner reports is only recognised: reading_keys_fd reads it.
  */
 #ifndef CLI_TASKS_FINGERPRINTS_H
 #define CLI_TASKS_FINGERPRINTS_H
@@ -23,6 +23,8 @@ struct fingerprints {
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
 	bool is_krl;
+	bool is_report; /* of a scanner: it has no n, even if keys are in it */
+	uint64_t no_keys;  /* its findings that are no SSH keys */
 	uint64_t left_out; /* enum krl_left_out: what it also revokes */
 };
 

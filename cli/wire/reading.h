@@ -13,7 +13,7 @@
 #define CLI_WIRE_READING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define READING_VERSION 4
+#define READING_VERSION 5
 
 /* The most bytes and descriptors of a packet. */
 #define READING_PACKET_BYTES (64 * 1024)
@@ -74,6 +74,8 @@ enum reading_flags {
 	READING_ASKED = 512,
 	/* Besides READING_KEYS: there is a judge, which judges keys of lines. */
 	READING_JUDGED = 1024,
+	/* The same: fingerprints in findings are wanted, too. */
+	READING_FINGERPRINTS = 2048,
 };
 
 /* Of READING_LOG. */
@@ -104,6 +106,7 @@ enum reading_answer {
 	/* the totals of struct report in order, whether all was tested */
 	READING_TOTALS,
 	READING_KEY,	     /* reading_send_key */
+	READING_FINGERPRINT, /* reading_send_fingerprint */
 	READING_OPENED_FILE, /* path: its keys follow */
 	READING_READ,	     /* a part of it was read */
 	/* with READING_KEYS or READING_ASKED instead of READING_TOTALS */

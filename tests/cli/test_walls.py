@@ -126,6 +126,7 @@ def marked(folder):
         "gzip": gzip.compress(text),
         "xz": lzma.compress(text),
         "json": b'{"title": "' + MARK + b'", "key": "' + line.strip() + b'"}',
+        "report": b'[{"RuleID": "' + MARK + b'", "Secret": "' + line.strip() + b'"}]',
         "utf16": b"\xff\xfe" + line.decode().encode("utf-16-le") + MARK,
         "pem": b"-----BEGIN PUBLIC KEY-----\n" + MARK + b"\n-----END PUBLIC KEY-----\n",
         "binary": b"\0" * 5000 + MARK + b"\n" + line,
@@ -139,7 +140,7 @@ def marked(folder):
     return {name: folder / name for name in forms}
 
 
-FORMS = ("lines", "gzip", "xz", "json", "utf16", "pem", "binary", "long")
+FORMS = ("lines", "gzip", "xz", "json", "report", "utf16", "pem", "binary", "long")
 
 
 @no_asan
