@@ -193,7 +193,7 @@ def make_findings():
     blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
     for name, parts in (("key", (blob, b"", b"")), ("spki", (b"", b"\x30\0", bytes(16)))):
         seed("finding", name, text(b"/a") + numbers(1, 0) + b"".join(map(text, parts)) + text(b"x448") + numbers(448)
-             + text(b"comment") + text(b"owner") + text(b""))
+             + text(b"comment") + numbers(0) + text(b"owner") + text(b""))
     seed("finding", "listed", listed)
     seed("finding", "built-in", built_in)
     seed("finding", "problem", problem)
@@ -230,6 +230,13 @@ def make_owners():
             seed("owner", f"{name}-{cut}", bytes((0, 0, cut)) + text.encode())
     ldif = "# c\ndn: cn=a\nuid:: YQ==\nsshPublicKey: K\n\ndn:: Y249w7Y=\nsAMAccountName: b\nsshPublicKey: K\n"
     seed("owner", "ldif", b"\1\0\0" + ldif.encode())
+
+
+def make_reports():
+    """Where the parts meet, and what stands beside what was found."""
+    seed("scanner_report", "text", b"\x20" + b'"a \\u004b K\\n"')
+    seed("scanner_report", "git", b"\x40" + b'{"owner": {"login": "a", "key": "K1"}, "file": "K", "line": 3, "sha": "K"}')
+    seed("scanner_report", "finding", b"\x60" + b'[{"DetectorName": "K", "Raw": "K2", "SourceMetadata": {"K": ["K"]}}, 1e3]')
 
 
 def make_proofs():
@@ -303,6 +310,7 @@ def main():
     make_krls()
     make_utf16()
     make_owners()
+    make_reports()
     make_findings()
     make_index_records()
     make_weak()
