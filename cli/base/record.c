@@ -249,3 +249,95 @@ record_get_flag(struct kv_bytes *b, bool *flagp)
 	*flagp = n == 1;
 	return true;
 }
+
+/* A number of the width that it has in memory. */
+union number {
+	uint8_t byte;
+	uint32_t half;
+	uint64_t whole;
+};
+
+static void
+add_number(struct record_out *o, const struct record_field *f)
+{
+	union number n = { .whole = 0 };
+
+	memcpy(&n, f->at, f->size);
+	record_add_number(o,
+	    f->size == 1     ? n.byte :
+		f->size == 4 ? n.half :
+			       n.whole);
+}
+
+static bool
+get_number(struct kv_bytes *b, const struct record_field *f)
+{
+	union number n;
+	uint64_t whole;
+
+	if (!record_get_limited(b, f->max, &whole) || whole < f->min)
+		return false;
+	if (f->size == 1)
+		n.byte = (uint8_t)whole;
+	else if (f->size == 4)
+		n.half = (uint32_t)whole;
+	else
+		n.whole = whole;
+	memcpy(f->at, &n, f->size);
+	return true;
+}
+
+void
+record_add_fields(struct record_out *o, const struct record_field *f)
+{
+	const struct kv_span *s;
+
+	for (; f->kind != RECORD_END; f++) {
+		s = f->at;
+		if (f->kind == RECORD_NUMBER)
+			add_number(o, f);
+		else if (f->kind == RECORD_TEXT)
+			record_add_text(o, f->at);
+		else if (f->kind == RECORD_BYTES)
+			record_add_bytes(o, f->at, f->size);
+		else
+			record_add_bytes(o, s->p, s->len);
+	}
+}
+
+void
+record_send_fields(struct record_out *o, uint8_t tag,
+    const struct record_field *f)
+{
+	record_begin(o, tag);
+	record_add_fields(o, f);
+	record_end(o);
+}
+
+static bool
+get_field(struct kv_bytes *b, const struct record_field *f)
+{
+	struct kv_span s;
+
+	if (f->kind == RECORD_NUMBER)
+		return get_number(b, f);
+	if (f->kind == RECORD_TEXT)
+		return record_get_text(b, f->at, f->size);
+	if (kv_bytes_get_string(b, &s) != KV_OK ||
+	    (f->kind == RECORD_BYTES && s.len != f->size))
+		return false;
+	if (f->kind == RECORD_BYTES)
+		memcpy(f->at, s.p, s.len);
+	else
+		*(struct kv_span *)f->at = s;
+	return true;
+}
+
+bool
+record_get_fields(struct kv_bytes *b, const struct record_field *f)
+{
+	while (f->kind != RECORD_END)
+		if (!get_field(b, f++))
+			return false;
+	return true;
+}

@@ -83,4 +83,59 @@ KV_MUST_CHECK bool record_get_limited(struct kv_bytes *b, uint64_t max,
     uint64_t *np);
 KV_MUST_CHECK bool record_get_flag(struct kv_bytes *b, bool *flagp);
 
+/*
+ * A field of a record. A list of them writes a record and reads it, so that both
+ * sides have the same order and limits. Made by a macro, of what has the value.
+ */
+struct record_field {
+	enum record_kind {
+		RECORD_END = 0,
+		RECORD_NUMBER,
+		RECORD_TEXT,
+		RECORD_SPAN,
+		RECORD_BYTES,
+	} kind;
+	void *at;
+	size_t size;	   /* of that */
+	uint64_t min, max; /* of a number that is read */
+};
+
+#define R_FIELD(what, p, len, least, most) \
+	{ \
+		.kind = RECORD_##what, .at = (void *)(p), .size = (len), \
+		.min = (uint64_t)(least), .max = (uint64_t)(most), \
+	}
+/* An integer, an enum or a bool, of 1, 4 or 8 bytes; it has room for most. */
+#define R_RANGE(x, least, most) R_FIELD(NUMBER, &(x), sizeof(x), least, most)
+#define R_NUMBER(x, most) R_RANGE(x, 0, most)
+#define R_ANY(x) R_RANGE(x, 0, UINT64_MAX) /* of 8 bytes */
+#define R_FLAG(x) R_RANGE(x, 0, 1)
+/* Text in an array, or in cap bytes at p: none is read that does not fit. */
+#define R_TEXT(array) R_TEXT_AT(array, sizeof(array))
+#define R_TEXT_AT(p, cap) R_FIELD(TEXT, p, cap, 0, 0)
+/* All bytes of an array; a struct kv_span, which points into what is read. */
+#define R_BYTES(array) R_FIELD(BYTES, array, sizeof(array), 0, 0)
+#define R_SPAN(s) R_FIELD(SPAN, &(s), 0, 0, 0)
+/* For writing alone: the value of an expression; a text. */
+#define R_VALUE(n) R_ANY((uint64_t){ (uint64_t)(n) })
+#define R_STRING(text) R_TEXT_AT(text, 0)
+
+#define RECORD_FIELDS(...) \
+	((const struct record_field[]){ __VA_ARGS__, { .kind = RECORD_END } })
+
+/* Adds these fields to a record that was begun. */
+#define record_add(o, ...) record_add_fields(o, RECORD_FIELDS(__VA_ARGS__))
+void record_add_fields(struct record_out *o, const struct record_field *f);
+/* Writes a record of these fields. */
+#define record_send(o, tag, ...) \
+	record_send_fields(o, tag, RECORD_FIELDS(__VA_ARGS__))
+void record_send_fields(struct record_out *o, uint8_t tag,
+    const struct record_field *f);
+/* Reads these fields. False if they are not there, or beyond their limits. */
+#define record_get(b, ...) record_get_fields(b, RECORD_FIELDS(__VA_ARGS__))
+KV_MUST_CHECK bool record_get_fields(struct kv_bytes *b,
+    const struct record_field *f);
+/* Reads these fields, and nothing may follow them. */
+#define record_get_all(b, ...) (record_get(b, __VA_ARGS__) && (b)->left == 0)
+
 #endif

@@ -109,22 +109,14 @@ manifest_is_plain(const char *text)
 
 /* --- records ------------------------------------------------------------ */
 
-static void
-add_rest(struct record_out *o, const struct manifest_found *f)
-{
-	const struct manifest *m = f->manifest;
-
-	record_add_number(o, f->ok);
-	record_add_text(o, f->why);
-	record_add_text(o, m->blocklist_url);
-	record_add_text(o, m->blocklist_sha256);
-	record_add_text(o, m->lookup_url);
-	record_add_text(o, m->lookup_sha256);
-	record_add_number(o, (uint64_t)m->time);
-	record_add_number(o, m->deprecated);
-	record_add_text(o, m->deprecated_text);
-	record_add_number(o, m->left_out);
-}
+/* Each list of fields is of what is written and of what is read. */
+#define SOURCE_FIELDS(s) R_TEXT((s)->name), R_TEXT((s)->repo), R_TEXT((s)->path)
+#define REST_FIELDS(f, m) \
+	R_FLAG((f)->ok), R_TEXT((f)->why), R_TEXT((m)->blocklist_url), \
+	    R_TEXT((m)->blocklist_sha256), R_TEXT((m)->lookup_url), \
+	    R_TEXT((m)->lookup_sha256), R_ANY((m)->time), \
+	    R_FLAG((m)->deprecated), R_TEXT((m)->deprecated_text), \
+	    R_NUMBER((m)->left_out, MANIFEST_MAX_BYTES)
 
 /* A part begins with the id of its source, or with MANIFEST_SOURCES. */
 bool
@@ -133,15 +125,13 @@ manifest_add_part(struct record_out *o, const struct manifest_found *f,
 {
 	const struct manifest_source *s;
 
-	record_add_number(o, id);
+	record_add(o, R_ANY(id));
 	if (id == MANIFEST_SOURCES) {
-		add_rest(o, f);
+		record_add(o, REST_FIELDS(f, f->manifest));
 		return true;
 	}
 	s = &f->manifest->source[id];
-	record_add_text(o, s->name);
-	record_add_text(o, s->repo);
-	record_add_text(o, s->path);
+	record_add(o, SOURCE_FIELDS(s));
 	return s->name[0] != '\0';
 }
 
@@ -154,13 +144,9 @@ is_empty_or_plain(const char *text)
 static bool
 get_source(struct kv_bytes b, struct manifest_source *s)
 {
-	return s->name[0] == '\0' &&
-	    record_get_text(&b, s->name, sizeof(s->name)) &&
-	    list_names_is_valid(s->name) &&
-	    record_get_text(&b, s->repo, sizeof(s->repo)) &&
-	    is_empty_or_plain(s->repo) &&
-	    record_get_text(&b, s->path, sizeof(s->path)) &&
-	    is_empty_or_plain(s->path) && b.left == 0;
+	return s->name[0] == '\0' && record_get_all(&b, SOURCE_FIELDS(s)) &&
+	    list_names_is_valid(s->name) && is_empty_or_plain(s->repo) &&
+	    is_empty_or_plain(s->path);
 }
 
 /* Whether the list, and the lookup file if any, has a place and a hash. */
@@ -177,29 +163,11 @@ is_whole(const struct manifest *m)
 static bool
 get_rest(struct kv_bytes b, struct manifest_found *f)
 {
-	struct manifest *m = f->manifest;
-	uint64_t ok, time, deprecated, left_out;
-
-	if (!record_get_limited(&b, 1, &ok) ||
-	    !record_get_text(&b, f->why, sizeof(f->why)) ||
-	    !record_get_text(&b, m->blocklist_url, sizeof(m->blocklist_url)) ||
-	    !record_get_text(&b, m->blocklist_sha256,
-		sizeof(m->blocklist_sha256)) ||
-	    !record_get_text(&b, m->lookup_url, sizeof(m->lookup_url)) ||
-	    !record_get_text(&b, m->lookup_sha256, sizeof(m->lookup_sha256)) ||
-	    !record_get_number(&b, &time) ||
-	    !record_get_limited(&b, 1, &deprecated) ||
-	    !record_get_text(&b, m->deprecated_text,
-		sizeof(m->deprecated_text)) ||
-	    !record_get_limited(&b, MANIFEST_MAX_BYTES, &left_out) ||
-	    b.left != 0)
+	if (!record_get_all(&b, REST_FIELDS(f, f->manifest)))
 		return false;
-	m->time = (int64_t)time;
-	m->deprecated = deprecated != 0;
-	m->left_out = (size_t)left_out;
-	f->ok = ok != 0;
 	f->complete = true;
-	return (f->why[0] == '\0') == f->ok && (!f->ok || is_whole(m));
+	return (f->why[0] == '\0') == f->ok &&
+	    (!f->ok || is_whole(f->manifest));
 }
 
 bool
@@ -207,7 +175,7 @@ manifest_get_part(struct kv_bytes b, struct manifest_found *f)
 {
 	uint64_t id;
 
-	if (f->complete || !record_get_limited(&b, MANIFEST_SOURCES, &id))
+	if (f->complete || !record_get(&b, R_NUMBER(id, MANIFEST_SOURCES)))
 		return false;
 	return id == MANIFEST_SOURCES ?
 	    get_rest(b, f) :

@@ -109,20 +109,20 @@ update_records_read(struct update_records *r, int fd)
 	return update_records_end(&c);
 }
 
+#define FIELDS(r) \
+	R_NUMBER((r)->n, KV_BLOCKLIST_RECORDS_MAX), R_TEXT((r)->why), \
+	    R_TEXT((r)->sha256)
+
 void
 update_records_put(struct record_out *o, const struct update_records *r)
 {
-	record_add_number(o, r->n);
-	record_add_text(o, r->why);
-	record_add_text(o, r->sha256);
+	record_add(o, FIELDS(r));
 }
 
 bool
 update_records_get(struct kv_bytes *b, struct update_records *r)
 {
-	return record_get_limited(b, KV_BLOCKLIST_RECORDS_MAX, &r->n) &&
-	    record_get_text(b, r->why, sizeof(r->why)) &&
-	    record_get_text(b, r->sha256, sizeof(r->sha256)) &&
+	return record_get(b, FIELDS(r)) &&
 	    (index_is_sha256(r->sha256) ||
 		(r->sha256[0] == '\0' && r->why[0] != '\0')) &&
 	    (r->n > 0 || r->why[0] != '\0');
