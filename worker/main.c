@@ -90,16 +90,13 @@ static bool
 receive_start_record(struct start *s, uint8_t tag, struct kv_bytes b)
 {
 	static char text[WORKING_TEXT_BYTES];
-	uint64_t version, err, out;
+	uint64_t version;
 
 	if (tag == WORKING_START) {
-		if (!record_get_number(&b, &version) ||
-		    version != WORKING_VERSION ||
-		    !record_get_number(&b, &err) ||
-		    !record_get_number(&b, &out))
+		if (!record_get(&b, R_ANY(version), R_FLAG(s->terminal),
+			R_FLAG(s->out_terminal)) ||
+		    version != WORKING_VERSION)
 			ask_failed();
-		s->terminal = err != 0;
-		s->out_terminal = out != 0;
 		return false;
 	}
 	if (tag == WORKING_TASK) {
@@ -131,10 +128,8 @@ send_progress(const char *what, bool things, uint64_t done, uint64_t total)
 {
 	struct record_out *o = ask_begin(WORKING_PROGRESS);
 
-	record_add_text(o, what);
-	record_add_number(o, things);
-	record_add_number(o, done);
-	record_add_number(o, total);
+	record_add(o, R_STRING(what), R_FLAG(things), R_ANY(done),
+	    R_ANY(total));
 	ask_tell();
 }
 
@@ -143,8 +138,7 @@ send_hello(unsigned int walls)
 {
 	struct record_out *o = ask_begin(WORKING_HELLO);
 
-	record_add_number(o, WORKING_VERSION);
-	record_add_number(o, walls);
+	record_add(o, R_VALUE(WORKING_VERSION), R_VALUE(walls));
 	ask_tell();
 }
 

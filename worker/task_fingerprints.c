@@ -38,8 +38,7 @@ static void
 tell_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
 {
 	(void)arg;
-	record_add_bytes(task_result(), digest, KV_SHA256_BYTES);
-	ask_tell();
+	task_tell(R_SPAN(((struct kv_span){ digest, KV_SHA256_BYTES })));
 }
 
 /*
@@ -217,23 +216,13 @@ find_report(int fd, struct found *f)
 bool
 task_fingerprints(struct task_work *t)
 {
+	const struct kv_span no_digest = { NULL, 0 };
 	struct found f = { 0 };
-	struct record_out *o;
 
 	if (!find_krl(t->fd[0], &f) && !find_report(t->fd[0], &f))
 		read_lines(t->fd[0], &f);
-	o = task_result();
-	record_add_bytes(o, NULL, 0);
-	record_add_number(o, (uint64_t)f.error);
-	record_add_number(o, f.is_krl);
-	record_add_number(o, f.bad_krl);
-	record_add_number(o, f.is_report);
-	record_add_number(o, f.no_keys);
-	record_add_number(o, f.left_out);
-	record_add_number(o, f.key_line);
-	record_add_number(o, f.bad_line);
-	record_add_number(o, f.others);
-	record_add_number(o, f.first_other);
-	ask_tell();
-	return true;
+	return task_tell(R_SPAN(no_digest), R_VALUE(f.error), R_FLAG(f.is_krl),
+	    R_FLAG(f.bad_krl), R_FLAG(f.is_report), R_ANY(f.no_keys),
+	    R_ANY(f.left_out), R_ANY(f.key_line), R_ANY(f.bad_line),
+	    R_ANY(f.others), R_ANY(f.first_other));
 }

@@ -36,16 +36,13 @@ task_split(struct task_work *t)
 	if (!read_index(t->fd[0], &len))
 		return false;
 	(void)index_split(index_bytes, len, &text_len);
-	record_add_number(task_result(), text_len);
-	ask_tell();
-	return true;
+	return task_tell(R_ANY(text_len));
 }
 
 bool
 task_index(struct task_work *t)
 {
 	char why[INDEX_WHY_BYTES], sha256[INDEX_SHA256_BYTES];
-	struct record_out *o;
 	struct index x;
 	size_t len;
 	bool ok;
@@ -54,10 +51,7 @@ task_index(struct task_work *t)
 		return false;
 	ok = index_parse(index_bytes, len, &x, why);
 	(void)SHA256Data((const uint8_t *)index_bytes, len, sha256);
-	o = task_result();
-	record_add_text(o, why);
-	record_add_text(o, sha256);
-	ask_tell();
+	task_tell(R_TEXT(why), R_TEXT(sha256));
 	if (ok) {
 		index_add_head(task_result(), &x);
 		ask_tell();
@@ -101,21 +95,14 @@ task_patch(struct task_work *t)
 	const struct delta_file old = { path, t->fd[0] };
 	const struct delta_file delta = { shown, t->fd[1] };
 	const struct delta_file out = { path, t->fd[2] };
-	struct kv_bytes *b = &t->args;
 	char why[DELTA_WHY_BYTES];
 	struct promise p;
 	bool fits;
 
-	if (!record_get_text(b, shown, sizeof(shown)) ||
-	    !record_get_text(b, path, sizeof(path)) ||
-	    !record_get_text(b, p.from, sizeof(p.from)) ||
-	    !record_get_text(b, p.to, sizeof(p.to)) ||
-	    !record_get_number(b, &p.type) || !record_get_number(b, &p.min) ||
-	    !record_get_number(b, &p.max))
+	if (!record_get(&t->args, R_TEXT(shown), R_TEXT(path), R_TEXT(p.from),
+		R_TEXT(p.to), R_ANY(p.type), R_ANY(p.min), R_ANY(p.max)))
 		return false;
 	fits = is_promised(&p, &delta) &&
 	    delta_apply(&old, &delta, &out, why) == DELTA_DONE;
-	record_add_number(task_result(), fits);
-	ask_tell();
-	return true;
+	return task_tell(R_FLAG(fits));
 }

@@ -29,53 +29,12 @@ get_text(const json_t *o, const char *name)
 	    "";
 }
 
-static void
-tell_key(const uint8_t digest[static KV_SHA256_BYTES], const char *type,
-    enum kv_verdict verdict, bool ca)
+/* A text, of which no more is told than the front has room for. */
+static struct kv_span
+cut_text(const char *text, size_t cap)
 {
-	struct record_out *o = task_result();
-
-	record_add_number(o, FORMER_KEY);
-	record_add_bytes(o, digest, KV_SHA256_BYTES);
-	record_add_bytes(o, type, strnlen(type, FORMER_TYPE_BYTES - 1));
-	record_add_number(o, verdict);
-	record_add_number(o, ca);
-	ask_tell();
-}
-
-static void
-tell_account(const uint8_t digest[static KV_SHA256_BYTES], const char *account)
-{
-	struct record_out *o = task_result();
-
-	record_add_number(o, FORMER_ACCOUNT);
-	record_add_bytes(o, digest, KV_SHA256_BYTES);
-	record_add_bytes(o, account,
-	    strnlen(account, FORMER_ACCOUNT_BYTES - 1));
-	ask_tell();
-}
-
-static void
-tell_header(const char *host, json_int_t seconds, bool whole)
-{
-	struct record_out *o = task_result();
-
-	record_add_number(o, FORMER_HEADER);
-	record_add_bytes(o, host, strnlen(host, FORMER_HOST_BYTES - 1));
-	record_add_number(o, (uint64_t)seconds);
-	record_add_number(o, whole);
-	ask_tell();
-}
-
-static void
-tell_problem(uint64_t line, const char *reason)
-{
-	struct record_out *o = task_result();
-
-	record_add_number(o, FORMER_PROBLEM);
-	record_add_number(o, line);
-	record_add_text(o, reason);
-	ask_tell();
+	return (
+	    struct kv_span){ (const uint8_t *)text, strnlen(text, cap - 1) };
 }
 
 /* An audit that is read. */
@@ -95,6 +54,7 @@ read_key(struct audit *a, const json_t *o)
 	const bool ca = strcmp(get_text(o, "part"), "ca") == 0 ||
 	    json_is_true(json_object_get(o, "ca"));
 	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_span name;
 	enum kv_verdict v;
 
 	/* Other objects, and keys without a fingerprint. */
@@ -111,10 +71,15 @@ read_key(struct audit *a, const json_t *o)
 				     strlen(text) },
 		digest) != KV_OK)
 		return "fingerprint is not SHA256: and 43 characters";
-	if (a->wanted == FORMER_ACCOUNTS)
-		tell_account(digest, get_text(o, "account"));
-	else
-		tell_key(digest, get_text(o, "type"), v, ca);
+	if (a->wanted == FORMER_ACCOUNTS) {
+		name = cut_text(get_text(o, "account"), FORMER_ACCOUNT_BYTES);
+		task_tell(R_VALUE(FORMER_ACCOUNT), R_BYTES(digest),
+		    R_SPAN(name));
+	} else {
+		name = cut_text(get_text(o, "type"), FORMER_TYPE_BYTES);
+		task_tell(R_VALUE(FORMER_KEY), R_BYTES(digest), R_SPAN(name),
+		    R_VALUE(v), R_FLAG(ca));
+	}
 	return NULL;
 }
 
@@ -123,6 +88,7 @@ read_header(struct audit *a, const json_t *o)
 {
 	const json_t *time = json_object_get(o, "time_seconds");
 	const json_int_t seconds = json_integer_value(time);
+	struct kv_span host;
 
 	if (a->headed)
 		return "a second header: a file is the audit of one host";
@@ -137,8 +103,9 @@ read_header(struct audit *a, const json_t *o)
 		return "was made without --all: it does not tell which keys "
 		       "were there";
 	a->headed = true;
-	tell_header(get_text(o, "host"), seconds,
-	    json_is_true(json_object_get(o, "whole")));
+	host = cut_text(get_text(o, "host"), FORMER_HOST_BYTES);
+	task_tell(R_VALUE(FORMER_HEADER), R_SPAN(host), R_VALUE(seconds),
+	    R_VALUE(json_is_true(json_object_get(o, "whole"))));
 	return NULL;
 }
 
@@ -210,8 +177,7 @@ task_former(struct task_work *t)
 	int problems = 0, max = FORMER_PROBLEMS_MAX;
 	bool more = true;
 
-	if (!record_get_limited(&t->args, FORMER_ACCOUNTS, &a.wanted) ||
-	    t->args.left != 0)
+	if (!record_get_all(&t->args, R_NUMBER(a.wanted, FORMER_ACCOUNTS)))
 		return false;
 	if (a.wanted == FORMER_ACCOUNTS)
 		max = 1;
@@ -230,10 +196,9 @@ task_former(struct task_work *t)
 			wrong = "has no last line: it was cut off";
 		if (wrong == NULL)
 			continue;
-		tell_problem(lines.number, wrong);
+		task_tell(R_VALUE(FORMER_PROBLEM), R_ANY(lines.number),
+		    R_STRING(wrong));
 		problems++;
 	}
-	record_add_number(task_result(), FORMER_END);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(FORMER_END));
 }

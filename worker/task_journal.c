@@ -107,7 +107,6 @@ task_journal(struct task_work *t)
 {
 	struct program journalctl = { .argv = asked.word };
 	char messages[MESSAGES_BYTES];
-	struct record_out *o;
 	int error, status = 0;
 
 	if (!asked.ok)
@@ -117,9 +116,5 @@ task_journal(struct task_work *t)
 	    &status);
 	if (asked.prints != 0)
 		fputs(messages, stderr);
-	o = task_result();
-	record_add_number(o, (uint64_t)error);
-	record_add_number(o, (uint64_t)status);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(error), R_VALUE(status));
 }

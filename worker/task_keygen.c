@@ -61,16 +61,10 @@ tell_answer(const char *const *argv, const int *fd, size_t n)
 {
 	char answer[KEYGEN_ANSWER_BYTES] = "";
 	int error = failed, status = 0;
-	struct record_out *o;
 
 	if (error == 0)
 		error = run_keygen(argv, fd, n, answer, &status);
-	o = task_result();
-	record_add_number(o, (uint64_t)error);
-	record_add_number(o, (uint64_t)status);
-	record_add_text(o, answer);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(error), R_VALUE(status), R_TEXT(answer));
 }
 
 static char identity[WORKING_TEXT_BYTES], namespace[WORKING_TEXT_BYTES];
@@ -83,8 +77,7 @@ task_keygen(struct task_work *t)
 		"/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
 		"/proc/self/fd/3", NULL };
 
-	return record_get_text(&t->args, identity, sizeof(identity)) &&
-	    record_get_text(&t->args, namespace, sizeof(namespace)) &&
+	return record_get(&t->args, R_TEXT(identity), R_TEXT(namespace)) &&
 	    tell_answer(argv, t->fd, t->n_fds);
 }
 
@@ -95,7 +88,7 @@ task_signer(struct task_work *t)
 	const char *const argv[] = { KEYGEN_PATH, "-Y", "check-novalidate",
 		"-n", namespace, "-s", "/proc/self/fd/3", NULL };
 
-	return record_get_text(&t->args, namespace, sizeof(namespace)) &&
+	return record_get(&t->args, R_TEXT(namespace)) &&
 	    tell_answer(argv, t->fd, t->n_fds);
 }
 
@@ -126,15 +119,14 @@ task_convert(struct task_work *t)
 	static char passphrase[WORKING_TEXT_BYTES];
 	static const char *const argv[] = { KEYGEN_PATH, "-p", "-N", "", "-m",
 		"PKCS8", "-f", "/proc/self/fd/3", NULL };
-	uint64_t has_passphrase;
+	bool has_passphrase;
 	int fd[] = { PROGRAM_NULL, t->fd[0] };
 
-	if (!record_get_number(&t->args, &has_passphrase) ||
-	    !record_get_text(&t->args, passphrase, sizeof(passphrase)))
+	if (!record_get(&t->args, R_FLAG(has_passphrase), R_TEXT(passphrase)))
 		return false;
 	/* ssh-keygen shall read it from there, and ask no terminal. */
 	(void)setsid();
-	if (has_passphrase != 0)
+	if (has_passphrase)
 		fd[0] = open_passphrase(passphrase);
 	return tell_answer(argv, fd, 2);
 }

@@ -58,17 +58,14 @@ task_manifest(struct task_work *t)
 bool
 task_sources(struct task_work *t)
 {
-	uint64_t max;
-	size_t len;
+	size_t len, max;
 	char *text = read_text(t->fd[0], INDEX_COMPANION_MAX_BYTES, &len);
 
 	if (text == NULL ||
-	    !record_get_limited(&t->args, KV_SOURCES_MAX_BYTES, &max))
+	    !record_get(&t->args, R_NUMBER(max, KV_SOURCES_MAX_BYTES)))
 		return false;
-	update_sources_keep_lines(text, (size_t)max);
-	record_add_text(task_result(), text);
-	ask_tell();
-	return true;
+	update_sources_keep_lines(text, max);
+	return task_tell(R_STRING(text));
 }
 
 /* --- records ------------------------------------------------------------ */
@@ -88,13 +85,13 @@ task_records(struct task_work *t)
 bool
 task_unpack(struct task_work *t)
 {
-	uint64_t max, is_list;
 	struct unpacked u;
+	uint64_t max;
+	bool is_list;
 
-	if (!record_get_number(&t->args, &max) ||
-	    !record_get_number(&t->args, &is_list))
+	if (!record_get(&t->args, R_ANY(max), R_FLAG(is_list)))
 		return false;
-	unpack_file(t->fd[0], t->fd[1], max, is_list != 0, &u);
+	unpack_file(t->fd[0], t->fd[1], max, is_list, &u);
 	unpack_put(task_result(), &u);
 	ask_tell();
 	return true;
@@ -108,13 +105,8 @@ task_lost_records(struct task_work *t)
 	const struct losses_side a = { old, t->fd[0] }, b = { new, t->fd[1] };
 	uint64_t lost;
 
-	if (!record_get_text(&t->args, old, sizeof(old)) ||
-	    !record_get_text(&t->args, new, sizeof(new)) ||
-	    !losses_of_records(&a, &b, &lost))
-		return false;
-	record_add_number(task_result(), lost);
-	ask_tell();
-	return true;
+	return record_get(&t->args, R_TEXT(old), R_TEXT(new)) &&
+	    losses_of_records(&a, &b, &lost) && task_tell(R_ANY(lost));
 }
 
 /* --- what is installed ---------------------------------------------------- */
@@ -128,23 +120,14 @@ task_list_facts(struct task_work *t)
 {
 	static char shown[WORKING_TEXT_BYTES];
 	char why[LIST_WHY_BYTES];
-	struct record_out *o;
 	struct list_facts f;
 	bool named, ok;
 
-	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    !record_get_flag(&t->args, &named))
+	if (!record_get(&t->args, R_TEXT(shown), R_FLAG(named)))
 		return false;
 	ok = list_facts_read(shown, t->fd[0], named ? t->fd[1] : -1, &f, why);
-	o = task_result();
-	record_add_number(o, ok);
-	record_add_text(o, why);
-	record_add_number(o, f.records);
-	record_add_number(o, f.hashes);
-	record_add_number(o, f.dated);
-	record_add_number(o, (uint64_t)f.time);
-	ask_tell();
-	return true;
+	return task_tell(R_FLAG(ok), R_TEXT(why), R_ANY(f.records),
+	    R_ANY(f.hashes), R_FLAG(f.dated), R_ANY(f.time));
 }
 
 /* A number. What LIST.sources says of that source, behind its name. */
@@ -153,25 +136,19 @@ task_source(struct task_work *t)
 {
 	static char words[KV_SOURCES_MAX_BYTES];
 	char name[KV_SOURCE_NAME_BYTES];
-	uint64_t id;
+	uint8_t id;
 
-	if (!record_get_limited(&t->args, UINT8_MAX, &id))
+	if (!record_get(&t->args, R_NUMBER(id, UINT8_MAX)))
 		return false;
-	kv_sources_read(t->fd[0], (uint8_t)id, name, words, sizeof(words));
-	record_add_text(task_result(), words);
-	ask_tell();
-	return true;
+	kv_sources_read(t->fd[0], id, name, words, sizeof(words));
+	return task_tell(R_TEXT(words));
 }
 
 static void
 tell_path(struct kv_span path, void *arg)
 {
-	struct record_out *o = task_result();
-
 	(void)arg;
-	record_add_number(o, true);
-	record_add_bytes(o, path.p, path.len);
-	ask_tell();
+	task_tell(R_VALUE(true), R_SPAN(path));
 }
 
 /* A hash. The paths that LIST.lookup has for it, and why it may have more. */
@@ -180,18 +157,10 @@ task_lookup(struct task_work *t)
 {
 	char why[LOOKUP_WHY_BYTES] = "";
 	struct kv_blocklist_hash h;
-	struct record_out *o;
-	struct kv_span hash;
 
-	if (kv_bytes_get_string(&t->args, &hash) != KV_OK ||
-	    hash.len != sizeof(h.byte))
+	if (!record_get(&t->args, R_BYTES(h.byte)))
 		return false;
-	memcpy(h.byte, hash.p, sizeof(h.byte));
 	if (lookup_find(t->fd[0], &h, tell_path, NULL, why))
 		*why = '\0';
-	o = task_result();
-	record_add_number(o, false);
-	record_add_text(o, why);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(false), R_TEXT(why));
 }

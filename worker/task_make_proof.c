@@ -100,24 +100,19 @@ make_attestation(struct made *m, char why[static PROOF_WHY_BYTES])
 	return ok;
 }
 
-static void
+static bool
 tell_proofs(const struct made *m)
 {
 	const struct kv_pubkey *key = &m->key.pem.ssh.key;
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
-	struct record_out *o = task_result();
 
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, fingerprint);
-	record_add_number(o, PRIVATE_KEY_READ);
-	record_add_text(o, "");
-	record_add_number(o, key->type);
-	record_add_number(o, kv_pubkey_bits(key));
-	record_add_text(o, fingerprint);
-	record_add_text(o, m->jws != NULL ? m->jws : "");
-	record_add_text(o, m->request);
-	ask_tell();
+	return task_tell(R_VALUE(PRIVATE_KEY_READ), R_STRING(""),
+	    R_VALUE(key->type), R_VALUE(kv_pubkey_bits(key)),
+	    R_TEXT(fingerprint), R_STRING(m->jws != NULL ? m->jws : ""),
+	    R_STRING(m->request));
 }
 
 /*
@@ -132,11 +127,9 @@ task_make_proof(struct task_work *t)
 	struct made m = { .jws = NULL };
 	struct private_key_file file = { .fd = t->fd[0], .next = t->fd[1] };
 	enum private_key_end end;
-	struct record_out *o;
 	uint64_t needed;
 
-	if (!record_get_number(&t->args, &needed) ||
-	    !record_get_text(&t->args, passphrase, sizeof(passphrase)))
+	if (!record_get(&t->args, R_ANY(needed), R_TEXT(passphrase)))
 		return false;
 	file.is_converted = needed == PRIVATE_KEY_NEEDS_KEYGEN;
 	file.passphrase = needed == PRIVATE_KEY_NEEDS_PASSPHRASE ?
@@ -145,15 +138,9 @@ task_make_proof(struct task_work *t)
 	end = private_key_read(&file, &m.private_half, why);
 	if (end == PRIVATE_KEY_READ) {
 		if (read_public_half(&m, why) && make_jws(&m, why) &&
-		    make_attestation(&m, why)) {
-			tell_proofs(&m);
-			return true;
-		}
+		    make_attestation(&m, why))
+			return tell_proofs(&m);
 		end = PRIVATE_KEY_REFUSED;
 	}
-	o = task_result();
-	record_add_number(o, end);
-	record_add_text(o, why);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(end), R_TEXT(why));
 }

@@ -40,7 +40,7 @@ task_proof(struct task_work *t)
 	size_t len = 0;
 	ssize_t n = 1;
 
-	if (kv_bytes_get_string(&t->args, &spki) != KV_OK || t->args.left != 0)
+	if (!record_get_all(&t->args, R_SPAN(spki)))
 		return false;
 	while (n > 0 && len < sizeof(text) - 1)
 		if ((n = pread(t->fd[0], text + len, sizeof(text) - 1 - len,

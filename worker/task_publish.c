@@ -85,25 +85,17 @@ task_judge(struct task_work *t)
 {
 	static char shown[WORKING_TEXT_BYTES];
 	struct facts told = { 0 };
-	struct record_out *o;
-	uint64_t type, has_sources;
-	bool good;
+	uint64_t type;
+	bool has_sources, good;
 
-	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    !record_get_number(&t->args, &type) ||
-	    !record_get_number(&t->args, &has_sources))
+	if (!record_get(&t->args, R_TEXT(shown), R_ANY(type),
+		R_FLAG(has_sources)))
 		return false;
 	good = type == INDEX_PKBF ?
 	    judge_filter(shown, t->fd[0], &told) :
-	    judge_list(shown, t->fd[0], has_sources != 0 ? t->fd[1] : -1,
-		&told);
-	o = task_result();
-	record_add_number(o, good);
-	record_add_number(o, told.revision);
-	record_add_number(o, told.dated);
-	record_add_number(o, told.date);
-	ask_tell();
-	return true;
+	    judge_list(shown, t->fd[0], has_sources ? t->fd[1] : -1, &told);
+	return task_tell(R_FLAG(good), R_ANY(told.revision), R_FLAG(told.dated),
+	    R_ANY(told.date));
 }
 
 /* --- packing ------------------------------------------------------------ */
@@ -220,16 +212,13 @@ task_pack(struct task_work *t)
 	uint64_t type;
 	bool good;
 
-	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    !record_get_number(&t->args, &type) ||
-	    !record_get_text(&t->args, out_shown, sizeof(out_shown)))
+	if (!record_get(&t->args, R_TEXT(shown), R_ANY(type),
+		R_TEXT(out_shown)))
 		return false;
 	good = pack_xz(shown, t->fd[0],
 	    type == INDEX_PKBF ? INDEX_PKBF : INDEX_BLOCKLIST, out_shown,
 	    t->fd[1]);
-	record_add_number(task_result(), good);
-	ask_tell();
-	return true;
+	return task_tell(R_FLAG(good));
 }
 
 /* --- a delta ------------------------------------------------------------ */
@@ -263,18 +252,12 @@ task_delta(struct task_work *t)
 	const struct delta_file delta = { delta_shown, t->fd[2] };
 	const struct delta_file again = { delta_shown, t->fd[3] };
 	char why[DELTA_WHY_BYTES] = "";
-	struct record_out *o;
 	enum delta_end end;
 
-	if (!record_get_text(&t->args, shown, sizeof(shown)) ||
-	    !record_get_text(&t->args, delta_shown, sizeof(delta_shown)))
+	if (!record_get(&t->args, R_TEXT(shown), R_TEXT(delta_shown)))
 		return false;
 	end = delta_make(&old, &new, &delta, why);
 	if (end == DELTA_DONE)
 		end = try_delta(&old, &delta, &again);
-	o = task_result();
-	record_add_number(o, (uint64_t)end);
-	record_add_text(o, why);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(end), R_TEXT(why));
 }

@@ -55,7 +55,7 @@ task_revoked_enter(struct task_work *t, uint64_t memory)
 {
 	struct kv_span blob;
 
-	if (kv_bytes_get_string(&t->args, &blob) == KV_OK &&
+	if (record_get(&t->args, R_SPAN(blob)) &&
 	    kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
 		key_file = write_key(blob);
 	krl_file = system_copy(t->fd[0], KRL_MAX_BYTES);
@@ -149,7 +149,5 @@ task_revoked(struct task_work *t)
 		answer = memcmp(start, KRL_MAGIC, sizeof(start)) == 0 ?
 		    ask_keygen() :
 		    read_lines(t->fd[0]);
-	record_add_number(task_result(), (uint64_t)answer);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(answer));
 }

@@ -16,6 +16,14 @@ task_result(void)
 	return ask_begin(WORKING_RESULT);
 }
 
+bool
+task_tell_fields(const struct record_field *f)
+{
+	record_add_fields(task_result(), f);
+	ask_tell();
+	return true;
+}
+
 /* The SHA-256 of a file: errno or 0, then its hex digits. */
 static bool
 hash(struct task_work *t)
@@ -23,7 +31,6 @@ hash(struct task_work *t)
 	static uint8_t buf[READ_BYTES];
 	uint8_t digest[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
-	struct record_out *o;
 	struct sha256 sha;
 	ssize_t n = 1;
 	int error = 0;
@@ -44,11 +51,7 @@ hash(struct task_work *t)
 		return false;
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	o = task_result();
-	record_add_number(o, (uint64_t)error);
-	record_add_text(o, hex);
-	ask_tell();
-	return true;
+	return task_tell(R_VALUE(error), R_TEXT(hex));
 }
 
 static const struct task {

@@ -66,7 +66,11 @@ bool task_filter_head(struct task_work *t);
 bool task_judge_filter(struct task_work *t);
 bool task_filter_facts(struct task_work *t);
 
-/* Starts a part of the result; ask_tell sends it. */
+/* Tells the result, or a part of it, as these fields. Always true. */
+#define task_tell(...) task_tell_fields(RECORD_FIELDS(__VA_ARGS__))
+bool task_tell_fields(const struct record_field *f);
+
+/* The same in two steps: ask_tell sends it. */
 struct record_out *task_result(void);
 
 #endif

@@ -61,18 +61,18 @@ revoked_any(const struct sshd_settings *settings)
 static bool
 is_in_file(int fd, struct kv_span blob, bool doubt)
 {
-	uint64_t answer = WORKING_REVOKED_UNKNOWN;
-	struct working_task t = {
+	enum working_revoked answer = WORKING_REVOKED_UNKNOWN;
+	const struct working_task t = {
+		.name = "revoked",
+		.args = RECORD_FIELDS(R_SPAN(blob)),
 		.fd = { fd },
 		.n_fds = 1,
 		.file_bytes = KRL_MAX_BYTES,
-		.number = &answer,
-		.max = WORKING_REVOKED_UNKNOWN,
+		.answer = RECORD_FIELDS(
+		    R_NUMBER(answer, WORKING_REVOKED_UNKNOWN)),
 	};
 	char why[WALL_WHY_BYTES];
 
-	working_task_begin(&t, "revoked");
-	record_add_bytes(&t.args, blob.p, blob.len);
 	if (!working_do(&t, why) || answer == WORKING_REVOKED_UNKNOWN)
 		return doubt;
 	return answer == WORKING_REVOKED;

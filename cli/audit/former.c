@@ -46,19 +46,17 @@ static bool
 receive_key(struct former *f, struct kv_bytes b)
 {
 	char type[FORMER_TYPE_BYTES];
-	struct kv_span digest;
-	uint64_t verdict, ca;
+	uint8_t digest[KV_SHA256_BYTES];
+	enum kv_verdict verdict;
+	bool ca;
 
-	if (kv_bytes_get_string(&b, &digest) != KV_OK ||
-	    digest.len != KV_SHA256_BYTES ||
-	    !record_get_text(&b, type, sizeof(type)) ||
-	    !record_get_number(&b, &verdict) || verdict < KV_VERDICT_LISTED ||
-	    verdict > KV_VERDICT_CLEAN || !record_get_limited(&b, 1, &ca) ||
-	    b.left != 0 || f->keys_max-- == 0)
+	if (!record_get_all(&b, R_BYTES(digest), R_TEXT(type),
+		R_RANGE(verdict, KV_VERDICT_LISTED, KV_VERDICT_CLEAN),
+		R_FLAG(ca)) ||
+	    f->keys_max-- == 0)
 		return false;
 	if (!f->full &&
-	    !logins_add_former(f->logins, digest.p, type,
-		(enum kv_verdict)verdict, ca != 0))
+	    !logins_add_former(f->logins, digest, type, verdict, ca))
 		report_full(f);
 	return true;
 }
@@ -67,14 +65,12 @@ static bool
 receive_account(struct former *f, struct kv_bytes b)
 {
 	char account[FORMER_ACCOUNT_BYTES];
-	struct kv_span digest;
+	uint8_t digest[KV_SHA256_BYTES];
 
-	if (kv_bytes_get_string(&b, &digest) != KV_OK ||
-	    digest.len != KV_SHA256_BYTES ||
-	    !record_get_text(&b, account, sizeof(account)) || b.left != 0 ||
+	if (!record_get_all(&b, R_BYTES(digest), R_TEXT(account)) ||
 	    !f->headed || f->keys_max-- == 0)
 		return false;
-	if (!f->full && !since_add_former(f->since, digest.p, account))
+	if (!f->full && !since_add_former(f->since, digest, account))
 		report_full(f);
 	return true;
 }
@@ -84,15 +80,13 @@ receive_header(struct former *f, struct kv_bytes b)
 {
 	char host[FORMER_HOST_BYTES], here[HOST_NAME_MAX + 1];
 	char why[sizeof(host) + sizeof(here) + 64];
-	uint64_t seconds;
 	bool whole;
 
-	if (f->headed || !record_get_text(&b, host, sizeof(host)) ||
-	    !record_get_limited(&b, INT64_MAX, &seconds) ||
-	    !record_get_flag(&b, &whole) || b.left != 0)
+	if (f->headed ||
+	    !record_get_all(&b, R_TEXT(host),
+		R_NUMBER(f->since->time, INT64_MAX), R_FLAG(whole)))
 		return false;
 	f->headed = true;
-	f->since->time = (int64_t)seconds;
 	audit_host_name(here);
 	if (strcmp(host, here) != 0) {
 		snprintf(why, sizeof(why),
@@ -111,8 +105,7 @@ receive_problem(struct former *f, struct kv_bytes b)
 	char reason[256];
 	uint64_t line;
 
-	if (!record_get_number(&b, &line) ||
-	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
+	if (!record_get_all(&b, R_ANY(line), R_TEXT(reason)) ||
 	    ++f->problems > FORMER_PROBLEMS_MAX)
 		return false;
 	report_at(f, line, reason);
@@ -145,7 +138,9 @@ receive(struct kv_bytes b, void *arg)
 static void
 read_audit(struct former *f, enum former_wanted wanted)
 {
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "former",
+		.args = RECORD_FIELDS(R_VALUE(wanted)),
 		.fd = { files_open(f->path, 0) },
 		.n_fds = 1,
 		.result = receive,
@@ -163,8 +158,6 @@ read_audit(struct former *f, enum former_wanted wanted)
 	f->keys_max = fstat(t.fd[0], &st) == 0 && S_ISREG(st.st_mode) ?
 	    (uint64_t)st.st_size / FORMER_KEY_BYTES_MIN :
 	    UINT64_MAX;
-	working_task_begin(&t, "former");
-	record_add_number(&t.args, wanted);
 	if (!working_do(&t, why))
 		report_at(f, 0, why);
 	close(t.fd[0]);

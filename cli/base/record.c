@@ -294,7 +294,10 @@ record_add_fields(struct record_out *o, const struct record_field *f)
 
 	for (; f->kind != RECORD_END; f++) {
 		s = f->at;
-		if (f->kind == RECORD_NUMBER)
+		if (f->kind == RECORD_TEXTS)
+			for (char *const *text = f->at; *text != NULL; text++)
+				record_add_text(o, *text);
+		else if (f->kind == RECORD_NUMBER)
 			add_number(o, f);
 		else if (f->kind == RECORD_TEXT)
 			record_add_text(o, f->at);

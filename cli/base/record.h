@@ -92,6 +92,7 @@ struct record_field {
 		RECORD_END = 0,
 		RECORD_NUMBER,
 		RECORD_TEXT,
+		RECORD_TEXTS,
 		RECORD_SPAN,
 		RECORD_BYTES,
 	} kind;
@@ -116,9 +117,10 @@ struct record_field {
 /* All bytes of an array; a struct kv_span, which points into what is read. */
 #define R_BYTES(array) R_FIELD(BYTES, array, sizeof(array), 0, 0)
 #define R_SPAN(s) R_FIELD(SPAN, &(s), 0, 0, 0)
-/* For writing alone: the value of an expression; a text. */
+/* For writing alone: the value of an expression; a text; texts up to a NULL. */
 #define R_VALUE(n) R_ANY((uint64_t){ (uint64_t)(n) })
 #define R_STRING(text) R_TEXT_AT(text, 0)
+#define R_STRINGS(texts) R_FIELD(TEXTS, texts, 0, 0, 0)
 
 #define RECORD_FIELDS(...) \
 	((const struct record_field[]){ __VA_ARGS__, { .kind = RECORD_END } })

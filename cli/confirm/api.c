@@ -258,7 +258,9 @@ receive_answer(struct kv_bytes b, void *arg)
 void
 api_verify(int fd, struct kv_span spki, struct answer *answer)
 {
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "proof",
+		.args = RECORD_FIELDS(R_SPAN(spki)),
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_answer,
@@ -267,8 +269,6 @@ api_verify(int fd, struct kv_span spki, struct answer *answer)
 	char why[WALL_WHY_BYTES];
 
 	*answer = (struct answer){ .kind = ANSWER_UNREAD };
-	working_task_begin(&t, "proof");
-	record_add_bytes(&t.args, spki.p, spki.len);
 	if (working_do(&t, why))
 		return;
 	answer->kind = ANSWER_UNREAD;

@@ -16,34 +16,6 @@ struct ended {
 	uint64_t error, status; /* an errno or 0; waitpid(2)'s */
 };
 
-static bool
-receive_end(struct kv_bytes b, void *arg)
-{
-	struct ended *e = arg;
-
-	return record_get_number(&b, &e->error) &&
-	    record_get_number(&b, &e->status) && b.left == 0;
-}
-
-/* Has journalctl print into fd, which is closed. NULL with why. */
-static struct working *
-start_journalctl(struct working_task *t, const struct journalctl *j, int fd,
-    char why[static WALL_WHY_BYTES])
-{
-	struct working *w;
-
-	t->fd[0] = fd;
-	t->n_fds = 1;
-	working_task_begin(t, "journal");
-	record_add_number(&t->args, j->prints);
-	record_add_text(&t->args, j->path != NULL ? j->path : "");
-	for (const char *const *word = j->argv; *word != NULL; word++)
-		record_add_text(&t->args, *word);
-	w = working_begin(t, why);
-	close(fd);
-	return w;
-}
-
 /* False with why if journalctl failed by itself. */
 static bool
 has_succeeded(const struct ended *e, bool none_is_1,
@@ -66,8 +38,13 @@ journalctl_read(struct log_reading *l, enum reading_log what,
 {
 	struct ended ended = { .error = 0 };
 	struct working_task t = {
-		.result = receive_end,
-		.arg = &ended,
+		.name = "journal",
+		.args = RECORD_FIELDS(R_VALUE(j->prints),
+		    R_STRING(j->path != NULL ? j->path : ""),
+		    R_STRINGS(j->argv)),
+		.n_fds = 1,
+		.answer = RECORD_FIELDS(R_ANY(ended.error),
+		    R_ANY(ended.status)),
 		.deadline = l->deadline,
 	};
 	struct working *w;
@@ -80,7 +57,10 @@ journalctl_read(struct log_reading *l, enum reading_log what,
 		    JOURNALCTL, strerror(errno));
 		return false;
 	}
-	if ((w = start_journalctl(&t, j, out[1], reason)) == NULL) {
+	t.fd[0] = out[1];
+	w = working_begin(&t, reason);
+	close(out[1]);
+	if (w == NULL) {
 		snprintf(why, LOG_WHY_BYTES, "%.200s", reason);
 		close(out[0]);
 		return false;

@@ -94,15 +94,9 @@ receive_text(struct kv_bytes *b, struct output *o)
 static bool
 receive_proofs(struct kv_bytes *b, struct making *m)
 {
-	uint64_t type, bits;
-
-	if (!record_get_limited(b, KV_KEY_MLDSA44_ED25519_OLD, &type) ||
-	    !record_get_limited(b, UINT32_MAX, &bits) ||
-	    !record_get_text(b, m->fingerprint, sizeof(m->fingerprint)))
-		return false;
-	m->type = (enum kv_keytype)type;
-	m->bits = (unsigned int)bits;
-	return receive_text(b, &m->output[JWS]) &&
+	return record_get(b, R_NUMBER(m->type, KV_KEY_MLDSA44_ED25519_OLD),
+		   R_NUMBER(m->bits, UINT32_MAX), R_TEXT(m->fingerprint)) &&
+	    receive_text(b, &m->output[JWS]) &&
 	    receive_text(b, &m->output[PKCS10]) &&
 	    m->output[PKCS10].text != NULL;
 }
@@ -111,16 +105,13 @@ static bool
 receive_answer(struct kv_bytes b, void *arg)
 {
 	struct answer *a = arg;
-	uint64_t end;
 
-	if (!record_get_number(&b, &end) ||
-	    end > (a->is_last ? PRIVATE_KEY_READ : PRIVATE_KEY_END_MAX) ||
-	    !record_get_text(&b, a->why, sizeof(a->why)) ||
-	    (end == PRIVATE_KEY_READ && !receive_proofs(&b, a->m)) ||
-	    b.left != 0)
-		return false;
-	a->end = (enum private_key_end)end;
-	return true;
+	return record_get(&b,
+		   R_NUMBER(a->end,
+		       a->is_last ? PRIVATE_KEY_READ : PRIVATE_KEY_END_MAX),
+		   R_TEXT(a->why)) &&
+	    (a->end != PRIVATE_KEY_READ || receive_proofs(&b, a->m)) &&
+	    b.left == 0;
 }
 
 /*
@@ -132,7 +123,9 @@ sign(struct making *m, int fd, enum private_key_end needed,
     const char *passphrase)
 {
 	struct answer a = { .is_last = needed != 0, .m = m };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "make-proof",
+		.args = RECORD_FIELDS(R_VALUE(needed), R_STRING(passphrase)),
 		.fd = { fd, m->next },
 		.n_fds = 2,
 		.file_bytes = WORKING_COPY_BYTES,
@@ -140,9 +133,6 @@ sign(struct making *m, int fd, enum private_key_end needed,
 		.arg = &a,
 	};
 
-	working_task_begin(&t, "make-proof");
-	record_add_number(&t.args, needed);
-	record_add_text(&t.args, passphrase);
 	if (!tasks_do(&t, m->private_key))
 		return PRIVATE_KEY_REFUSED;
 	if (a.end == PRIVATE_KEY_REFUSED)
@@ -164,7 +154,7 @@ convert(const struct making *m, const char *passphrase)
 		    m->private_key, KEYGEN_PATH);
 	else if (said.error != 0)
 		cli_error("%s: %s cannot be run: %s", m->private_key,
-		    KEYGEN_PATH, strerror((int)said.error));
+		    KEYGEN_PATH, strerror(said.error));
 	else if (said.status == 0)
 		return true;
 	else

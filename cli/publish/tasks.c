@@ -27,7 +27,7 @@ most_bytes(int fd)
 
 struct judged {
 	int fd;
-	uint64_t good;
+	bool good;
 	struct publish_facts *facts;
 };
 
@@ -35,20 +35,12 @@ static bool
 receive_judged(struct kv_bytes b, void *arg)
 {
 	struct judged *j = arg;
-	uint64_t revision, date;
-	bool dated;
+	struct publish_facts *f = j->facts;
 
-	if (!record_get_limited(&b, 1, &j->good) ||
-	    !record_get_limited(&b, UINT32_MAX, &revision) ||
-	    !record_get_flag(&b, &dated) || !record_get_number(&b, &date) ||
-	    b.left != 0 || (j->good != 0 && !has_bytes(j->fd)))
-		return false;
-	*j->facts = (struct publish_facts){
-		.revision = (uint32_t)revision,
-		.dated = dated,
-		.date = (int64_t)date,
-	};
-	return true;
+	return record_get_all(&b, R_FLAG(j->good),
+		   R_NUMBER(f->revision, UINT32_MAX), R_FLAG(f->dated),
+		   R_ANY(f->date)) &&
+	    (!j->good || has_bytes(j->fd));
 }
 
 bool
@@ -56,18 +48,17 @@ publish_task_judge(const char *shown, int fd, enum index_type type, int sources,
     struct publish_facts *facts)
 {
 	struct judged j = { .fd = fd, .facts = facts };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "judge",
+		.args = RECORD_FIELDS(R_STRING(shown), R_VALUE(type),
+		    R_VALUE(sources != -1)),
 		.fd = { fd, sources != -1 ? sources : fd },
 		.n_fds = 2,
 		.result = receive_judged,
 		.arg = &j,
 	};
 
-	working_task_begin(&t, "judge");
-	record_add_text(&t.args, shown);
-	record_add_number(&t.args, type);
-	record_add_number(&t.args, sources != -1);
-	return tasks_do(&t, shown) && j.good != 0;
+	return tasks_do(&t, shown) && j.good;
 }
 
 /* --- packing ------------------------------------------------------------ */
@@ -76,27 +67,25 @@ bool
 publish_task_pack(const char *shown, int in, enum index_type type,
     const char *out_shown, int out)
 {
-	uint64_t good = 0;
-	struct working_task t = {
+	bool good = false;
+	const struct working_task t = {
+		.name = "pack",
+		.args = RECORD_FIELDS(R_STRING(shown), R_VALUE(type),
+		    R_STRING(out_shown)),
 		.fd = { in, out },
 		.n_fds = 2,
 		.file_bytes = most_bytes(in),
-		.number = &good,
-		.max = 1,
+		.answer = RECORD_FIELDS(R_FLAG(good)),
 	};
 
-	working_task_begin(&t, "pack");
-	record_add_text(&t.args, shown);
-	record_add_number(&t.args, type);
-	record_add_text(&t.args, out_shown);
-	return tasks_do(&t, shown) && good != 0;
+	return tasks_do(&t, shown) && good;
 }
 
 /* --- a delta ------------------------------------------------------------ */
 
 struct made {
 	int delta;
-	uint64_t end;
+	enum delta_end end;
 	char *why;
 };
 
@@ -105,8 +94,8 @@ receive_made(struct kv_bytes b, void *arg)
 {
 	struct made *m = arg;
 
-	return record_get_limited(&b, DELTA_NO_SUCCESSOR, &m->end) &&
-	    record_get_text(&b, m->why, DELTA_WHY_BYTES) && b.left == 0 &&
+	return record_get_all(&b, R_NUMBER(m->end, DELTA_NO_SUCCESSOR),
+		   R_TEXT_AT(m->why, DELTA_WHY_BYTES)) &&
 	    (m->end != DELTA_DONE || has_bytes(m->delta));
 }
 
@@ -115,7 +104,10 @@ publish_task_delta(const struct publish_delta *d,
     char why[static DELTA_WHY_BYTES])
 {
 	struct made m = { .delta = d->delta, .why = why };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "delta",
+		.args = RECORD_FIELDS(R_STRING(d->shown),
+		    R_STRING(d->delta_shown)),
 		.fd = { d->old, d->new, d->delta, d->again },
 		.n_fds = 4,
 		.file_bytes = most_bytes(d->old) + most_bytes(d->new),
@@ -123,8 +115,5 @@ publish_task_delta(const struct publish_delta *d,
 		.arg = &m,
 	};
 
-	working_task_begin(&t, "delta");
-	record_add_text(&t.args, d->shown);
-	record_add_text(&t.args, d->delta_shown);
-	return tasks_do(&t, d->shown) ? (enum delta_end)m.end : DELTA_FAILED;
+	return tasks_do(&t, d->shown) ? m.end : DELTA_FAILED;
 }

@@ -120,9 +120,9 @@ update_records_put(struct record_out *o, const struct update_records *r)
 }
 
 bool
-update_records_get(struct kv_bytes *b, struct update_records *r)
+update_records_get(struct kv_bytes b, struct update_records *r)
 {
-	return record_get(b, FIELDS(r)) &&
+	return record_get_all(&b, FIELDS(r)) &&
 	    (index_is_sha256(r->sha256) ||
 		(r->sha256[0] == '\0' && r->why[0] != '\0')) &&
 	    (r->n > 0 || r->why[0] != '\0');

@@ -32,7 +32,7 @@ bool update_records_read(struct update_records *r, int fd);
 /* Adds what was found to a record that was begun. */
 void update_records_put(struct record_out *o, const struct update_records *r);
 /* Takes it, as a stranger may tell it. False for what none of ours tells. */
-KV_MUST_CHECK bool update_records_get(struct kv_bytes *b,
+KV_MUST_CHECK bool update_records_get(struct kv_bytes b,
     struct update_records *r);
 
 /* --- while its bytes arrive --------------------------------------------- */

@@ -3,8 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <string.h>
-
 #include "tasks/task.h"
 
 /* Whether a filter with this header would be the whole file. */
@@ -35,14 +33,14 @@ bool
 tasks_filter_head(const char *shown, int fd, struct filter_head *f)
 {
 	struct head h = { .fd = fd, .f = f };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "filter-head",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_head,
 		.arg = &h,
 	};
 
-	working_task_begin(&t, "filter-head");
 	return tasks_do(&t, shown);
 }
 
@@ -67,58 +65,45 @@ tasks_judge_filter(const char *shown, int fd, double max_rate,
     const char *old_shown, const struct kv_pkbf *old, bool (*stopped)(void),
     struct filter_judged *j)
 {
-	struct judged x = { .fd = fd, .shown = shown, .j = j };
-	struct working_task t = {
-		.fd = { fd, old->fd != -1 ? old->fd : fd },
+	const bool has_old = old->fd != -1;
+	struct judged x = {
+		.fd = fd,
+		.shown = shown,
+		.old_bits = has_old ? (uint64_t)1 << old->header.length : 0,
+		.j = j,
+	};
+	/* The rate goes by its bits. */
+	const struct working_task t = {
+		.name = "judge-filter",
+		.args = RECORD_FIELDS(R_STRING(shown), R_ANY(max_rate),
+		    R_VALUE(has_old), R_STRING(old_shown)),
+		.fd = { fd, has_old ? old->fd : fd },
 		.n_fds = 2,
 		.result = receive_judged,
 		.arg = &x,
 		.stopped = stopped,
 	};
-	uint64_t bits;
 
-	if (old->fd != -1)
-		x.old_bits = (uint64_t)1 << old->header.length;
-	memcpy(&bits, &max_rate, sizeof(bits));
-	working_task_begin(&t, "judge-filter");
-	record_add_text(&t.args, shown);
-	record_add_number(&t.args, bits);
-	record_add_number(&t.args, old->fd != -1);
-	record_add_text(&t.args, old_shown);
 	*j = (struct filter_judged){ .ok = false };
 	return tasks_do(&t, shown) && j->ok;
-}
-
-struct set_bits {
-	uint64_t max, n;
-	bool ok;
-};
-
-static bool
-receive_set_bits(struct kv_bytes b, void *arg)
-{
-	struct set_bits *x = arg;
-
-	return record_get_flag(&b, &x->ok) &&
-	    record_get_limited(&b, x->max, &x->n) && b.left == 0;
 }
 
 bool
 tasks_filter_facts(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts)
 {
-	struct set_bits x = { .max = (uint64_t)1 << f->header.length };
-	struct working_task t = {
+	bool ok = false;
+	uint64_t set = 0;
+	const struct working_task t = {
+		.name = "filter-facts",
+		.args = RECORD_FIELDS(R_STRING(path)),
 		.fd = { f->fd },
 		.n_fds = 1,
-		.result = receive_set_bits,
-		.arg = &x,
+		.answer = RECORD_FIELDS(R_FLAG(ok),
+		    R_NUMBER(set, (uint64_t)1 << f->header.length)),
 	};
-	bool ok;
 
-	working_task_begin(&t, "filter-facts");
-	record_add_text(&t.args, path);
-	ok = tasks_do(&t, path) && x.ok;
-	filter_facts_set(path, &f->header, x.n, facts);
+	ok = tasks_do(&t, path) && ok;
+	filter_facts_set(path, &f->header, set, facts);
 	return ok;
 }

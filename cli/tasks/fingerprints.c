@@ -11,7 +11,8 @@ struct answer {
 	struct fingerprints *f;
 	bool full; /* no more are taken, after a message */
 	bool done;
-	uint64_t error, bad_line;
+	int error;
+	uint64_t bad_line;
 	bool bad_krl;
 };
 
@@ -29,16 +30,12 @@ receive(struct kv_bytes b, void *arg)
 		return !a->full;
 	}
 	a->done = digest.len == 0 &&
-	    record_get_limited(&b, INT_MAX, &a->error) &&
-	    record_get_flag(&b, &a->f->is_krl) &&
-	    record_get_flag(&b, &a->bad_krl) &&
-	    record_get_flag(&b, &a->f->is_report) &&
-	    record_get_number(&b, &a->f->no_keys) &&
-	    record_get_number(&b, &a->f->left_out) &&
-	    record_get_number(&b, &a->f->key_line) &&
-	    record_get_number(&b, &a->bad_line) &&
-	    record_get_number(&b, &a->f->others) &&
-	    record_get_number(&b, &a->f->first_other) && b.left == 0;
+	    record_get_all(&b, R_NUMBER(a->error, INT_MAX),
+		R_FLAG(a->f->is_krl), R_FLAG(a->bad_krl),
+		R_FLAG(a->f->is_report), R_ANY(a->f->no_keys),
+		R_ANY(a->f->left_out), R_ANY(a->f->key_line),
+		R_ANY(a->bad_line), R_ANY(a->f->others),
+		R_ANY(a->f->first_other));
 	return a->done;
 }
 
@@ -46,7 +43,8 @@ bool
 tasks_fingerprints(const char *shown, int fd, struct fingerprints *f)
 {
 	struct answer a = { .f = f };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "fingerprints",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive,
@@ -56,11 +54,10 @@ tasks_fingerprints(const char *shown, int fd, struct fingerprints *f)
 	};
 	char why[WALL_WHY_BYTES];
 
-	working_task_begin(&t, "fingerprints");
 	if (!working_do(&t, why))
 		return !a.full && cli_error("%s: %s", shown, why);
 	if (a.error != 0)
-		return cli_error("%s: %s", shown, strerror((int)a.error));
+		return cli_error("%s: %s", shown, strerror(a.error));
 	if (a.bad_krl)
 		return cli_error("%s: not a whole KRL of OpenSSH", shown);
 	if (a.bad_line != 0)

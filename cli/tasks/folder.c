@@ -10,20 +10,15 @@
 bool
 tasks_split(const char *shown, int fd, size_t *lenp)
 {
-	uint64_t len = 0;
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "split",
 		.fd = { fd },
 		.n_fds = 1,
-		.number = &len,
-		.max = INDEX_MAX_BYTES,
+		.answer = RECORD_FIELDS(R_NUMBER(*lenp, INDEX_MAX_BYTES)),
 	};
 
 	*lenp = 0;
-	working_task_begin(&t, "split");
-	if (!tasks_do(&t, shown))
-		return false;
-	*lenp = (size_t)len;
-	return true;
+	return tasks_do(&t, shown);
 }
 
 /* The parts of an index: the mistake or "", and the SHA-256; head; files. */
@@ -46,9 +41,9 @@ receive_index(struct kv_bytes b, void *arg)
 
 	switch (p->next) {
 	case PARSED_WHY:
-		ok = record_get_text(&b, p->why, INDEX_WHY_BYTES) &&
-		    record_get_text(&b, p->sha256, INDEX_SHA256_BYTES) &&
-		    index_is_sha256(p->sha256) && b.left == 0;
+		ok = record_get_all(&b, R_TEXT_AT(p->why, INDEX_WHY_BYTES),
+			 R_TEXT_AT(p->sha256, INDEX_SHA256_BYTES)) &&
+		    index_is_sha256(p->sha256);
 		p->next = PARSED_HEAD;
 		p->done = p->why[0] != '\0';
 		return ok;
@@ -74,7 +69,8 @@ tasks_index(const char *shown, int fd, struct index *x,
 		.sha256 = sha256,
 		.why = why,
 	};
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "index",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_index,
@@ -85,7 +81,6 @@ tasks_index(const char *shown, int fd, struct index *x,
 
 	*x = (struct index){ .serial = 0 };
 	sha256[0] = why[0] = '\0';
-	working_task_begin(&t, "index");
 	return tasks_do(&t, shown);
 }
 
@@ -94,27 +89,22 @@ tasks_index(const char *shown, int fd, struct index *x,
 bool
 tasks_patch(const struct folder_patch *p)
 {
-	uint64_t fits = 0;
-	struct working_task t = {
+	bool fits = false;
+	const struct working_task t = {
+		.name = "patch",
+		.args = RECORD_FIELDS(R_STRING(p->shown), R_STRING(p->path),
+		    R_TEXT(p->delta->from), R_TEXT(p->delta->to),
+		    R_VALUE(p->type), R_ANY(p->min), R_ANY(p->max)),
 		.fd = { p->old, p->patch, p->out },
 		.n_fds = 3,
 		.file_bytes = p->max,
-		.number = &fits,
-		.max = 1,
+		.answer = RECORD_FIELDS(R_FLAG(fits)),
 		.stopped = p->stopped,
 	};
 	char why[WALL_WHY_BYTES];
 
-	working_task_begin(&t, "patch");
-	record_add_text(&t.args, p->shown);
-	record_add_text(&t.args, p->path);
-	record_add_text(&t.args, p->delta->from);
-	record_add_text(&t.args, p->delta->to);
-	record_add_number(&t.args, p->type);
-	record_add_number(&t.args, p->min);
-	record_add_number(&t.args, p->max);
 	if (working_do(&t, why))
-		return fits != 0;
+		return fits;
 	if (!p->stopped())
 		cli_error("warning: %s: a delta is not used: %s", p->shown,
 		    why);

@@ -13,8 +13,8 @@
 #define KEYGEN_PATH "/usr/bin/ssh-keygen"
 
 struct keygen_said {
-	uint64_t error;	 /* errno, if ssh-keygen did not run */
-	uint64_t status; /* its status of waitpid(2) */
+	int error;  /* errno, if ssh-keygen did not run */
+	int status; /* its status of waitpid(2) */
 	char answer[KEYGEN_ANSWER_BYTES];
 };
 

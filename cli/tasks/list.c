@@ -23,7 +23,8 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
     char why[static MANIFEST_WHY_BYTES])
 {
 	struct manifest_found found = { .manifest = m };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "manifest",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_manifest,
@@ -33,7 +34,6 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
 	};
 
 	*m = (struct manifest){ .time = 0 };
-	working_task_begin(&t, "manifest");
 	if (!tasks_do(&t, shown))
 		return false;
 	*parsedp = found.ok;
@@ -43,39 +43,25 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
 
 /* --- the sources -------------------------------------------------------- */
 
-struct lines {
-	size_t max;
-	char *text;
-};
-
-static bool
-receive_lines(struct kv_bytes b, void *arg)
-{
-	const struct lines *l = arg;
-
-	return record_get_text(&b, l->text, l->max + 1) && b.left == 0;
-}
-
 char *
 tasks_sources(const char *shown, int fd, size_t max)
 {
-	struct lines l = { .max = max, .text = malloc(max + 1) };
-	struct working_task t = {
+	char *text = malloc(max + 1);
+	const struct working_task t = {
+		.name = "sources",
+		.args = RECORD_FIELDS(R_ANY(max)),
 		.fd = { fd },
 		.n_fds = 1,
-		.result = receive_lines,
-		.arg = &l,
+		.answer = RECORD_FIELDS(R_TEXT_AT(text, max + 1)),
 	};
 
-	if (l.text == NULL) {
+	if (text == NULL) {
 		cli_error("out of memory");
 		return NULL;
 	}
-	working_task_begin(&t, "sources");
-	record_add_number(&t.args, max);
 	if (tasks_do(&t, shown))
-		return l.text;
-	free(l.text);
+		return text;
+	free(text);
 	return NULL;
 }
 
@@ -99,7 +85,7 @@ receive_records(struct kv_bytes b, void *arg)
 {
 	const struct records *x = arg;
 
-	return update_records_get(&b, x->r) && b.left == 0 &&
+	return update_records_get(b, x->r) &&
 	    (x->r->why[0] != '\0' ||
 		has_size(x->fd, x->r->n * KV_BLOCKLIST_RECORD_BYTES));
 }
@@ -108,14 +94,14 @@ bool
 tasks_records(const char *shown, int fd, struct update_records *r)
 {
 	struct records x = { .fd = fd, .r = r };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "records",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_records,
 		.arg = &x,
 	};
 
-	working_task_begin(&t, "records");
 	if (tasks_do(&t, shown))
 		return true;
 	*r = (struct update_records){ .n = 0 };
@@ -134,7 +120,9 @@ bool
 tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
     bool (*stopped)(void), off_t *lenp, struct unpacked *x)
 {
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "unpack",
+		.args = RECORD_FIELDS(R_ANY(max), R_FLAG(is_list)),
 		.fd = { packed, out },
 		.n_fds = 2,
 		.file_bytes = max,
@@ -144,9 +132,6 @@ tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
 	};
 	struct stat st;
 
-	working_task_begin(&t, "unpack");
-	record_add_number(&t.args, max);
-	record_add_number(&t.args, is_list);
 	if (!tasks_do(&t, shown))
 		return false;
 	if (fstat(out, &st) == -1)
@@ -161,16 +146,14 @@ bool
 tasks_lost_records(const char *old_shown, int old, uint64_t n,
     const char *new_shown, int new, uint64_t *lostp)
 {
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "lost-records",
+		.args = RECORD_FIELDS(R_STRING(old_shown), R_STRING(new_shown)),
 		.fd = { old, new },
 		.n_fds = 2,
-		.number = lostp,
-		.max = n,
+		.answer = RECORD_FIELDS(R_NUMBER(*lostp, n)),
 	};
 
-	working_task_begin(&t, "lost-records");
-	record_add_text(&t.args, old_shown);
-	record_add_text(&t.args, new_shown);
 	if (tasks_do(&t, new_shown))
 		return true;
 	*lostp = 0;
@@ -190,18 +173,15 @@ receive_facts(struct kv_bytes b, void *arg)
 {
 	struct facts *x = arg;
 	struct list_facts *f = x->f;
-	uint64_t seconds;
 	time_t time;
 	struct tm tm;
 
-	if (!record_get_flag(&b, &x->ok) ||
-	    !record_get_text(&b, x->why, LIST_WHY_BYTES) ||
-	    !record_get_limited(&b, KV_BLOCKLIST_RECORDS_MAX, &f->records) ||
-	    !record_get_limited(&b, f->records, &f->hashes) ||
-	    !record_get_flag(&b, &f->dated) ||
-	    !record_get_number(&b, &seconds) || b.left != 0)
+	if (!record_get_all(&b, R_FLAG(x->ok),
+		R_TEXT_AT(x->why, LIST_WHY_BYTES),
+		R_NUMBER(f->records, KV_BLOCKLIST_RECORDS_MAX),
+		R_ANY(f->hashes), R_FLAG(f->dated), R_ANY(f->time)) ||
+	    f->hashes > f->records)
 		return false;
-	f->time = (int64_t)seconds;
 	time = (time_t)f->time;
 	return !f->dated ||
 	    (gmtime_r(&time, &tm) != NULL &&
@@ -213,7 +193,9 @@ tasks_list_facts(const char *path, int fd, int sources, struct list_facts *f,
     char why[static LIST_WHY_BYTES])
 {
 	struct facts x = { .f = f, .why = why };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "list-facts",
+		.args = RECORD_FIELDS(R_STRING(path), R_VALUE(sources != -1)),
 		.fd = { fd, sources != -1 ? sources : fd },
 		.n_fds = 2,
 		.result = receive_facts,
@@ -223,42 +205,24 @@ tasks_list_facts(const char *path, int fd, int sources, struct list_facts *f,
 
 	*f = (struct list_facts){ .path = path };
 	*why = '\0';
-	working_task_begin(&t, "list-facts");
-	record_add_text(&t.args, path);
-	record_add_number(&t.args, sources != -1);
 	if (working_do(&t, broken))
 		return x.ok;
 	snprintf(why, LIST_WHY_BYTES, "%.200s", broken);
 	return false;
 }
 
-struct words {
-	char *text; /* KV_SOURCES_MAX_BYTES */
-};
-
-static bool
-receive_words(struct kv_bytes b, void *arg)
-{
-	const struct words *w = arg;
-
-	return record_get_text(&b, w->text, KV_SOURCES_MAX_BYTES) &&
-	    b.left == 0;
-}
-
 void
 tasks_source(const char *shown, int fd, uint8_t id,
     char words[static KV_SOURCES_MAX_BYTES])
 {
-	struct words w = { .text = words };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "source",
+		.args = RECORD_FIELDS(R_VALUE(id)),
 		.fd = { fd },
 		.n_fds = 1,
-		.result = receive_words,
-		.arg = &w,
+		.answer = RECORD_FIELDS(R_TEXT_AT(words, KV_SOURCES_MAX_BYTES)),
 	};
 
-	working_task_begin(&t, "source");
-	record_add_number(&t.args, id);
 	if (!tasks_do(&t, shown))
 		*words = '\0';
 }
@@ -282,8 +246,7 @@ receive_path(struct kv_bytes b, void *arg)
 		return false;
 	if (!is_path) {
 		x->ended = true;
-		return record_get_text(&b, x->why, sizeof(x->why)) &&
-		    b.left == 0;
+		return record_get_all(&b, R_TEXT(x->why));
 	}
 	if (kv_bytes_get_string(&b, &path) != KV_OK || b.left != 0 ||
 	    path.len >= LOOKUP_LINE_MAX || x->n++ == LOOKUP_PATHS_MAX)
@@ -298,7 +261,9 @@ tasks_lookup(int fd, const struct kv_blocklist_hash *h,
     char why[static WALL_WHY_BYTES])
 {
 	struct found_paths x = { .give = give, .arg = arg };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "lookup",
+		.args = RECORD_FIELDS(R_BYTES(h->byte)),
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_path,
@@ -307,8 +272,6 @@ tasks_lookup(int fd, const struct kv_blocklist_hash *h,
 		.done = &x.ended,
 	};
 
-	working_task_begin(&t, "lookup");
-	record_add_bytes(&t.args, h->byte, sizeof(h->byte));
 	if (!working_do(&t, why))
 		return false;
 	snprintf(why, WALL_WHY_BYTES, "%s", x.why);

@@ -4,7 +4,7 @@
 #include "command.h"
 
 bool
-tasks_do(struct working_task *t, const char *shown)
+tasks_do(const struct working_task *t, const char *shown)
 {
 	char why[WALL_WHY_BYTES];
 

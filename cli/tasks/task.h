@@ -5,10 +5,7 @@
 
 #include "working/working.h"
 
-/*
- * Does the task, and frees its arguments. False after a message about shown,
- * which the task reads.
- */
-bool tasks_do(struct working_task *t, const char *shown);
+/* Does the task. False after a message about shown, which the task reads. */
+bool tasks_do(const struct working_task *t, const char *shown);
 
 #endif

@@ -21,7 +21,6 @@ update_signature_verify(const struct update_source *s, int fd,
 	char why[WALL_WHY_BYTES] = "";
 	const bool ok = tasks_verify(fd, signature, s->signers,
 	    s->settings.identity, namespace, &v, why);
-	const int status = (int)v.status;
 
 	if (!ok)
 		cli_error("%s: its signature cannot be verified: %s", shown,
@@ -31,17 +30,17 @@ update_signature_verify(const struct update_source *s, int fd,
 		    KEYGEN_PATH);
 	else if (v.error != 0)
 		cli_error("%s: %s cannot be run: %s", shown, KEYGEN_PATH,
-		    strerror((int)v.error));
-	else if (WIFSIGNALED(status))
+		    strerror(v.error));
+	else if (WIFSIGNALED(v.status))
 		cli_error("%s: %s was ended by signal %d; run this again",
-		    shown, KEYGEN_PATH, WTERMSIG(status));
-	else if (status != 0)
+		    shown, KEYGEN_PATH, WTERMSIG(v.status));
+	else if (v.status != 0)
 		cli_error(
 		    "%s: no good signature by %s for this %s "
 		    "(ssh-keygen: %s); if the publisher has a new key, put it "
 		    "into AllowedSigners",
 		    shown, s->settings.identity, what, v.answer);
-	return ok && v.error == 0 && status == 0;
+	return ok && v.error == 0 && v.status == 0;
 }
 
 bool

@@ -18,18 +18,17 @@ receive_hash(struct kv_bytes b, void *arg)
 {
 	struct hashed *h = arg;
 
-	return record_get_number(&b, &h->error) &&
-	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
+	return record_get_all(&b, R_ANY(h->error), R_TEXT(h->sha256)) &&
 	    strlen(h->sha256) == WORKING_HASH_CHARS - 1 &&
-	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1 &&
-	    b.left == 0;
+	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1;
 }
 
 bool
 working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
 {
 	struct hashed h = { .error = 0 };
-	struct working_task t = {
+	const struct working_task t = {
+		.name = "hash",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive_hash,
@@ -38,7 +37,6 @@ working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
 	char why[WALL_WHY_BYTES];
 
 	sha256[0] = '\0';
-	working_task_begin(&t, "hash");
 	if (!working_do(&t, why))
 		return cli_error("%s: cannot be read: %s", shown, why);
 	if ((errno = (int)h.error) != 0)

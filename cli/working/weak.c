@@ -47,7 +47,8 @@ bool
 working_weak(struct weak_tests *t)
 {
 	struct answers a = { .tests = t };
-	struct working_task task = {
+	const struct working_task task = {
+		.name = "weak",
 		.fd = { write_tests(t) },
 		.n_fds = 1,
 		.result = receive_found,
@@ -61,7 +62,6 @@ working_weak(struct weak_tests *t)
 		snprintf(t->why, sizeof(t->why), "%s", strerror(errno));
 		return false;
 	}
-	working_task_begin(&task, "weak");
 	ok = working_do(&task, why);
 	close(task.fd[0]);
 	snprintf(t->why, sizeof(t->why), "%s", why);

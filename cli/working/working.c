@@ -248,8 +248,8 @@ receive_result(struct working *w, struct kv_bytes b)
 	const bool is_first = !w->has_result;
 
 	w->has_result = true;
-	if (t->number != NULL)
-		return is_first && record_get_limited(&b, t->max, t->number) &&
+	if (t->answer != NULL)
+		return is_first && record_get_fields(&b, t->answer) &&
 		    b.left == 0;
 	return (is_first || t->has_parts) && t->result(b, t->arg);
 }
@@ -378,14 +378,23 @@ send_words(struct working *w, int argc, char **argv)
 }
 
 static bool
-send_task(struct working *w, struct working_task *t)
+send_task(struct working *w, const struct working_task *t)
 {
-	record_end(&t->args);
-	if (packet_send(w->wall.orders, t->args.buf, t->args.len, t->fd,
-		t->n_fds, 0))
-		return true;
-	fail_to_send(w);
-	return false;
+	struct record_out o = { .fd = -1 };
+	bool ok;
+
+	record_begin(&o, WORKING_TASK);
+	record_add_text(&o, t->name);
+	if (t->args != NULL)
+		record_add_fields(&o, t->args);
+	record_end(&o);
+	ok = packet_send(w->wall.orders, o.buf, o.len, t->fd, t->n_fds, 0);
+	if (!ok)
+		fail_to_send(w);
+	/* They may have a passphrase. */
+	explicit_bzero(o.buf, o.len);
+	record_out_free(&o);
+	return ok;
 }
 
 static void
@@ -394,9 +403,8 @@ send_start(struct working *w)
 	struct record_out o = { .fd = -1 };
 
 	record_begin(&o, WORKING_START);
-	record_add_number(&o, WORKING_VERSION);
-	record_add_number(&o, w->terminal);
-	record_add_number(&o, isatty(STDOUT_FILENO) == 1);
+	record_add(&o, R_VALUE(WORKING_VERSION), R_VALUE(w->terminal),
+	    R_VALUE(isatty(STDOUT_FILENO) == 1));
 	(void)send_order(w, &o);
 }
 
@@ -487,17 +495,8 @@ working_run(int argc, char **argv)
 	return cli_stdout_ok() ? status : CLI_UNCHECKED;
 }
 
-void
-working_task_begin(struct working_task *t, const char *name)
-{
-	t->name = name;
-	t->args = (struct record_out){ .fd = -1 };
-	record_begin(&t->args, WORKING_TASK);
-	record_add_text(&t->args, name);
-}
-
 struct working *
-working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
+working_begin(const struct working_task *t, char why[static WALL_WHY_BYTES])
 {
 	struct working *w = calloc(1, sizeof(*w));
 	const bool started = w != NULL && start_worker(w, t->file_bytes);
@@ -514,10 +513,6 @@ working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
 		    w != NULL ? w->why : "out of memory");
 		free(w);
 	}
-	/* They may have a passphrase. */
-	if (t->args.buf != NULL)
-		explicit_bzero(t->args.buf, t->args.len);
-	record_out_free(&t->args);
 	return started ? w : NULL;
 }
 
@@ -542,7 +537,7 @@ working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES])
 }
 
 bool
-working_do(struct working_task *t, char why[static WALL_WHY_BYTES])
+working_do(const struct working_task *t, char why[static WALL_WHY_BYTES])
 {
 	struct working *w = working_begin(t, why);
 

@@ -24,16 +24,15 @@ int working_run(int argc, char **argv);
  * All zeroes but for name and what the task takes.
  */
 struct working_task {
-	const char *name; /* of worker/tasks.c */
-	/* Numbers and texts: from working_task_begin. */
-	struct record_out args;
+	const char *name;		 /* of worker/tasks.c */
+	const struct record_field *args; /* what it takes; NULL: nothing */
 	/* The caller's. What is open for writing, the worker writes. */
 	int fd[WORKING_TASK_FDS];
 	size_t n_fds;
 	/* How long a file may get by that. A pipe may get any number of bytes. */
 	uint64_t file_bytes;
-	/* The result is one number, of at most max. NULL: it is no number. */
-	uint64_t *number, max;
+	/* Gets the result. NULL: result does. */
+	const struct record_field *answer;
 	/*
 	 * Receives the result, or each part of one that has parts. False: it is
 	 * none that the task has. It ends the task.
@@ -46,16 +45,13 @@ struct working_task {
 	int64_t deadline;      /* of io_deadline; 0: a day */
 };
 
-/* Starts args. */
-void working_task_begin(struct working_task *t, const char *name);
-
 /*
- * Does the task, and frees args. The worker has ended then: nobody writes the
+ * Does the task. The worker has ended then: nobody writes the
  * files any more. False, also without a whole result, with a sentence about the
  * worker, which may be in somebody else's hands; what the task finds out of the
  * files is a result.
  */
-bool working_do(struct working_task *t, char why[static WALL_WHY_BYTES]);
+bool working_do(const struct working_task *t, char why[static WALL_WHY_BYTES]);
 
 /*
  * The same in two steps, for a task that does something while its results are
@@ -63,7 +59,7 @@ bool working_do(struct working_task *t, char why[static WALL_WHY_BYTES]);
  * working_end, which ends the worker without waiting if stop says so. NULL with
  * a sentence.
  */
-struct working *working_begin(struct working_task *t,
+struct working *working_begin(const struct working_task *t,
     char why[static WALL_WHY_BYTES]);
 bool working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES]);
 
