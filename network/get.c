@@ -110,15 +110,9 @@ send_head(struct get *g)
 	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &wait) != CURLE_OK ||
 	    wait < 0)
 		wait = 0;
-	record_begin(g->out, NETWORK_HEAD);
-	record_add_number(g->out, (uint64_t)status);
-	record_add_number(g->out, (uint64_t)wait);
-	record_add_text(g->out, h->etag);
-	record_add_text(g->out, h->last_modified);
-	record_add_text(g->out, h->range);
-	record_add_text(g->out, h->encoding);
-	record_add_text(g->out, h->type);
-	record_end(g->out);
+	record_send(g->out, NETWORK_HEAD, R_VALUE(status), R_VALUE(wait),
+	    R_TEXT(h->etag), R_TEXT(h->last_modified), R_TEXT(h->range),
+	    R_TEXT(h->encoding), R_TEXT(h->type));
 	g->in_body = true;
 }
 
@@ -132,9 +126,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 		send_head(g);
 	if (len == 0)
 		return 0;
-	record_begin(g->out, NETWORK_ARRIVED);
-	record_add_number(g->out, len);
-	record_end(g->out);
+	record_send(g->out, NETWORK_ARRIVED, R_VALUE(len));
 	record_flush(g->out);
 	return io_write(g->body, p, len) ? len : STOP;
 }
@@ -237,10 +229,7 @@ send_end(struct get *g, enum network_cause cause, const char *why)
 	char text[NETWORK_WHY_BYTES];
 
 	snprintf(text, sizeof(text), "%s", why);
-	record_begin(g->out, NETWORK_END);
-	record_add_number(g->out, cause);
-	record_add_text(g->out, text);
-	record_end(g->out);
+	record_send(g->out, NETWORK_END, R_VALUE(cause), R_TEXT(text));
 	record_flush(g->out);
 }
 
@@ -304,14 +293,11 @@ read_headers(struct get *g, struct kv_bytes *b)
 static bool
 read_order(struct get *g, struct kv_bytes *b)
 {
-	uint64_t has_proxy;
+	bool has_proxy;
 
 	if ((g->url = record_copy_text(b)) == NULL ||
-	    !record_get_number(b, &g->timeout) ||
-	    !record_get_number(b, &g->stall_timeout) ||
-	    !record_get_number(b, &g->redirects) ||
-	    !record_get_number(b, &g->keep) ||
-	    !record_get_number(b, &has_proxy) ||
+	    !record_get(b, R_ANY(g->timeout), R_ANY(g->stall_timeout),
+		R_ANY(g->redirects), R_ANY(g->keep), R_FLAG(has_proxy)) ||
 	    (g->proxy = record_copy_text(b)) == NULL)
 		return false;
 	if (!has_proxy) {

@@ -86,10 +86,8 @@ static struct record_out out = { .fd = STDOUT_FILENO };
 static void
 send_hello(unsigned int walls)
 {
-	record_begin(&out, NETWORK_HELLO);
-	record_add_number(&out, NETWORK_VERSION);
-	record_add_number(&out, walls);
-	record_end(&out);
+	record_send(&out, NETWORK_HELLO, R_VALUE(NETWORK_VERSION),
+	    R_VALUE(walls));
 	record_flush(&out);
 }
 
@@ -98,8 +96,7 @@ set_variable(struct kv_bytes b)
 {
 	static char name[64], value[READING_PACKET_BYTES];
 
-	return record_get_text(&b, name, sizeof(name)) &&
-	    record_get_text(&b, value, sizeof(value)) &&
+	return record_get(&b, R_TEXT(name), R_TEXT(value)) &&
 	    setenv(name, value, 1) == 0;
 }
 
@@ -128,23 +125,19 @@ find_place(struct kv_bytes b)
 	static char base[READING_PACKET_BYTES], text[READING_PACKET_BYTES],
 	    suffix[READING_PACKET_BYTES];
 	struct network_place place;
-	uint64_t other_hosts;
+	bool other_hosts;
 
-	if (!record_get_text(&b, base, sizeof(base)) ||
-	    !record_get_text(&b, text, sizeof(text)) ||
-	    !record_get_text(&b, suffix, sizeof(suffix)) ||
-	    !record_get_number(&b, &other_hosts))
+	if (!record_get(&b, R_TEXT(base), R_TEXT(text), R_TEXT(suffix),
+		R_FLAG(other_hosts)))
 		return false;
 	if (base[0] == '\0')
 		url_parse(text, suffix, &place);
 	else
-		url_resolve(base, text, other_hosts != 0, &place);
-	record_begin(&out, NETWORK_PLACE_FOUND);
-	record_add_number(&out, place.kind);
-	record_add_text(&out, place.where != NULL ? place.where : "");
-	record_add_text(&out, place.shown != NULL ? place.shown : "");
-	record_add_text(&out, place.scheme != NULL ? place.scheme : "");
-	record_end(&out);
+		url_resolve(base, text, other_hosts, &place);
+	record_send(&out, NETWORK_PLACE_FOUND, R_VALUE(place.kind),
+	    R_STRING(place.where != NULL ? place.where : ""),
+	    R_STRING(place.shown != NULL ? place.shown : ""),
+	    R_STRING(place.scheme != NULL ? place.scheme : ""));
 	record_flush(&out);
 	url_free(&place);
 	return true;

@@ -78,9 +78,7 @@ struct host {
 static void
 send_text(const struct host *h, enum network_answer tag, const char *text)
 {
-	record_begin(h->out, (uint8_t)tag);
-	record_add_text(h->out, text);
-	record_end(h->out);
+	record_send(h->out, (uint8_t)tag, R_STRING(text));
 }
 
 static void
@@ -215,20 +213,17 @@ static bool
 send_server_key(const struct host *h, ssh_session s)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
+	struct kv_span span = { .p = blob };
 	ssh_key key = NULL;
 	char *text = NULL;
-	size_t len;
 	bool ok;
 
 	ok = ssh_get_server_publickey(s, &key) == SSH_OK &&
 	    ssh_pki_export_pubkey_base64(key, &text) == SSH_OK &&
-	    kv_base64_decode(text, strlen(text), blob, sizeof(blob), &len) ==
-		KV_OK;
-	if (ok) {
-		record_begin(h->out, NETWORK_KEY);
-		record_add_bytes(h->out, blob, len);
-		record_end(h->out);
-	}
+	    kv_base64_decode(text, strlen(text), blob, sizeof(blob),
+		&span.len) == KV_OK;
+	if (ok)
+		record_send(h->out, NETWORK_KEY, R_SPAN(span));
 	ssh_string_free_char(text);
 	ssh_key_free(key);
 	return ok;
@@ -445,14 +440,11 @@ scan_obey(struct kv_bytes b, struct record_out *out)
 {
 	static struct host h = { .fd = -1 };
 	sigset_t alarm_only;
-	uint64_t timeout;
 
-	if (!record_get_text(&b, h.name, sizeof(h.name)) ||
-	    !record_get_text(&b, h.port, sizeof(h.port)) ||
-	    !record_get_number(&b, &timeout))
+	if (!record_get(&b, R_TEXT(h.name), R_TEXT(h.port),
+		R_NUMBER(h.timeout, UINT32_MAX)))
 		return false;
 	h.out = out;
-	h.timeout = (unsigned int)timeout;
 	sigemptyset(&alarm_only);
 	sigaddset(&alarm_only, SIGALRM);
 	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);

@@ -56,11 +56,10 @@ send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
 	if (line_options_have_expired(line->options, now))
 		flags |= READING_EXPIRED;
 	record_begin(o, READING_LINE_KEY);
-	record_add_number(o, number);
-	record_add_number(o, flags);
+	record_add(o, R_ANY(number), R_VALUE(flags));
 	reading_add_blob(o, &line->key.key);
 	reading_add_blob(o, &line->key.ca);
-	record_add_bytes(o, line->comment.p, line->comment.len);
+	record_add(o, R_SPAN(line->comment));
 	add_verdict(o, j, &line->key.key);
 	add_verdict(o, j, &line->key.ca);
 	record_end(o);
@@ -70,21 +69,15 @@ static void
 send_unknown(struct record_out *o, uint64_t number, const struct kv_line *line,
     int64_t now)
 {
-	record_begin(o, READING_LINE_UNKNOWN);
-	record_add_number(o, number);
-	record_add_number(o, free_flag(line, now));
-	record_add_bytes(o, line->type.p, line->type.len);
-	record_end(o);
+	record_send(o, READING_LINE_UNKNOWN, R_ANY(number),
+	    R_VALUE(free_flag(line, now)), R_SPAN(line->type));
 }
 
 static void
 send_problem(struct record_out *o, uint64_t number, enum kv_err err, int error)
 {
-	record_begin(o, READING_LINE_PROBLEM);
-	record_add_number(o, number);
-	record_add_number(o, err);
-	record_add_number(o, err == KV_ERR_SYSTEM ? (uint64_t)error : 0);
-	record_end(o);
+	record_send(o, READING_LINE_PROBLEM, R_ANY(number), R_VALUE(err),
+	    R_VALUE(err == KV_ERR_SYSTEM ? error : 0));
 }
 
 static void

@@ -52,17 +52,14 @@ static bool
 add_opened_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 {
 	struct handed_file *f = &files->v[files->n];
-	uint64_t err;
 
 	if (files->n == FILES_MAX ||
-	    !record_get_text(&b, f->path, sizeof(f->path)) ||
-	    !record_get_number(&b, &err) ||
-	    !record_get_text(&b, f->why, sizeof(f->why)))
+	    !record_get(&b, R_TEXT(f->path), R_NUMBER(f->err, UINT32_MAX),
+		R_TEXT(f->why)))
 		return false;
-	f->err = (enum kv_err)err;
-	f->fd = err == KV_OK ? orders_next_descriptor(o) : -1;
+	f->fd = f->err == KV_OK ? orders_next_descriptor(o) : -1;
 	files->n++;
-	return (f->fd != -1) == (err == KV_OK);
+	return (f->fd != -1) == (f->err == KV_OK);
 }
 
 static bool
@@ -76,10 +73,9 @@ read_setup(struct kv_bytes b, struct setup *s)
 {
 	uint64_t version;
 
-	if (!record_get_number(&b, &version) || version != READING_VERSION ||
-	    !record_get_number(&b, &s->threads) ||
-	    !record_get_number(&b, &s->flags) ||
-	    !record_get_number(&b, &s->total) ||
+	if (!record_get(&b, R_ANY(version), R_ANY(s->threads), R_ANY(s->flags),
+		R_ANY(s->total)) ||
+	    version != READING_VERSION ||
 	    (s->config = record_copy_text(&b)) == NULL)
 		return false;
 	if (s->config[0] == '\0')

@@ -182,10 +182,10 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 		.arg = &r,
 	};
 	struct log_lines lines = logins;
-	uint64_t what, modified;
+	uint64_t what;
+	int64_t modified;
 
-	if (!record_get_number(&b, &what) ||
-	    !record_get_number(&b, &modified) || b.left != 0)
+	if (!record_get_all(&b, R_ANY(what), R_ANY(modified)))
 		return false;
 	if (what == READING_LOG_AGAIN) {
 		if (!r.began || r.again)
@@ -197,7 +197,7 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 			.began = what == READING_LOG_LOGINS ||
 			    what == READING_LOG_SESSIONS,
 			.keyless = what == READING_LOG_SESSIONS,
-			.modified = (int64_t)modified,
+			.modified = modified,
 		};
 	}
 	if (what == READING_LOG_KEYS)

@@ -52,37 +52,23 @@ send_note(const struct report *r, const struct input_problem *note)
 static void
 send_progress(const char *what, bool things, uint64_t done, uint64_t total)
 {
-	record_begin(&out, READING_PROGRESS);
-	record_add_text(&out, what);
-	record_add_number(&out, things);
-	record_add_number(&out, done);
-	record_add_number(&out, total);
-	record_end(&out);
+	record_send(&out, READING_PROGRESS, R_STRING(what), R_FLAG(things),
+	    R_ANY(done), R_ANY(total));
 	record_flush(&out);
 }
 
 static void
 send_hello(unsigned int walls)
 {
-	record_begin(&out, READING_HELLO);
-	record_add_number(&out, READING_VERSION);
-	record_add_number(&out, walls);
-	record_end(&out);
+	record_send(&out, READING_HELLO, R_VALUE(READING_VERSION),
+	    R_VALUE(walls));
 	record_flush(&out);
 }
 
 static void
 send_totals(const struct report *r, bool all_tested)
 {
-	const uint64_t total[READING_TOTALS_N] = { r->files, r->keys, r->listed,
-		r->refused, r->allowed, r->clean, r->unsupported, r->problems,
-		r->unjudged, r->usable };
-
-	record_begin(&out, READING_TOTALS);
-	for (size_t i = 0; i < READING_TOTALS_N; i++)
-		record_add_number(&out, total[i]);
-	record_add_number(&out, all_tested);
-	record_end(&out);
+	record_send(&out, READING_TOTALS, REPORT_TOTALS(r), R_FLAG(all_tested));
 	record_flush(&out);
 }
 
@@ -94,9 +80,7 @@ get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 	uint64_t flags;
 
 	*file = (struct input_file){ .path = path };
-	if (!record_get_text(&b, path, sizeof(path)) ||
-	    !record_get_number(&b, &flags) ||
-	    !record_get_number(&b, &file->size) ||
+	if (!record_get(&b, R_TEXT(path), R_ANY(flags), R_ANY(file->size)) ||
 	    (file->fd = orders_next_descriptor(o)) == -1)
 		return false;
 	file->walked = (flags & READING_WALKED) != 0;
@@ -113,8 +97,7 @@ get_problem(struct kv_bytes b, struct input_problem *problem)
 	static char reason[1024];
 
 	*problem = (struct input_problem){ .path = path, .reason = reason };
-	return record_get_text(&b, path, sizeof(path)) &&
-	    record_get_text(&b, reason, sizeof(reason));
+	return record_get(&b, R_TEXT(path), R_TEXT(reason));
 }
 
 static bool
@@ -191,9 +174,7 @@ static void
 send_key_file(const char *path, void *arg)
 {
 	(void)arg;
-	record_begin(&out, READING_OPENED_FILE);
-	record_add_text(&out, path);
-	record_end(&out);
+	record_send(&out, READING_OPENED_FILE, R_STRING(path));
 }
 
 static void
@@ -212,7 +193,7 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 {
 	struct input_file file;
 	struct input_problem problem = { 0 };
-	uint64_t used;
+	int64_t used;
 	bool ok;
 	int fd;
 
@@ -221,9 +202,9 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 		close(file.fd);
 		return true;
 	}
-	if (tag == READING_LINES && record_get_limited(&b, INT64_MAX, &used) &&
+	if (tag == READING_LINES && record_get(&b, R_NUMBER(used, INT64_MAX)) &&
 	    (fd = orders_next_descriptor(o)) != -1) {
-		account_lines_read(&out, fd, judge, (int64_t)used);
+		account_lines_read(&out, fd, judge, used);
 		close(fd);
 		return true;
 	}
@@ -278,7 +259,7 @@ read_keys(struct orders *o, const struct setup *setup,
 /* What the front asks of a key. */
 struct question {
 	const struct kv_judge *judge;
-	uint64_t now; /* seconds since 1970, when the key is used */
+	int64_t now; /* seconds since 1970, when the key is used */
 };
 
 static void
@@ -288,7 +269,7 @@ answer_key(const struct input_key *key, void *arg)
 	struct kv_decision d;
 	struct finding f;
 
-	input_judge(q->judge, key, (int64_t)q->now, &d);
+	input_judge(q->judge, key, q->now, &d);
 	finding_describe(&f, q->judge, finding_name_source, key, &d, false);
 	record_begin(&out, READING_VERDICT);
 	finding_add_verdict(&out, &f);
@@ -313,7 +294,7 @@ judge_keys(struct orders *o, struct kv_judge *judge)
 			return 0;
 		}
 		if (tag != READING_JUDGE_KEY ||
-		    !record_get_limited(&b, INT64_MAX, &q.now) ||
+		    !record_get(&b, R_NUMBER(q.now, INT64_MAX)) ||
 		    !reading_receive_key(b, &sink))
 			break;
 	}

@@ -29,12 +29,11 @@ files_is_standard_input(const char *path)
 int
 files_open(const char *path, int flags)
 {
-	struct record_out *o = ask_begin(WORKING_OPEN);
 	struct kv_bytes b;
 	int fd;
 
-	record_add_text(o, path);
-	record_add_number(o, (flags & O_NONBLOCK) != 0);
+	record_add(ask_begin(WORKING_OPEN), R_STRING(path),
+	    R_VALUE((flags & O_NONBLOCK) != 0));
 	errno = ask(&b, &fd);
 	return fd;
 }
@@ -43,17 +42,12 @@ bool
 files_stat(const char *path, struct stat *st)
 {
 	struct kv_bytes b;
-	struct kv_span bytes;
 
 	record_add_text(ask_begin(WORKING_STAT), path);
 	errno = ask(&b, NULL);
-	if (errno != 0)
-		return false;
-	if (kv_bytes_get_string(&b, &bytes) != KV_OK ||
-	    bytes.len != sizeof(*st))
+	if (errno == 0 && !record_get(&b, R_BYTES(*st)))
 		ask_failed();
-	memcpy(st, bytes.p, sizeof(*st));
-	return true;
+	return errno == 0;
 }
 
 int
@@ -72,14 +66,13 @@ static bool
 find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
 {
 	struct kv_bytes b;
-	uint64_t root;
+	bool root;
 
 	record_add_text(ask_begin(WORKING_DISTRUST), path);
 	(void)ask(&b, NULL);
-	if (!record_get_number(&b, &root) ||
-	    !record_get_text(&b, why, KV_TRUSTED_WHY_BYTES))
+	if (!record_get(&b, R_FLAG(root), R_TEXT_AT(why, KV_TRUSTED_WHY_BYTES)))
 		ask_failed();
-	return root != 0;
+	return root;
 }
 
 void

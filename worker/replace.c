@@ -14,8 +14,7 @@ bool
 replace_open(struct replace *r, const char *path)
 {
 	struct kv_bytes b;
-	struct kv_span old;
-	uint64_t has_old;
+	bool has_old;
 	int error;
 
 	*r = (struct replace){ .path = path,
@@ -25,11 +24,9 @@ replace_open(struct replace *r, const char *path)
 		.fd = -1 };
 	record_add_text(ask_begin(WORKING_REPLACE), path);
 	error = ask(&b, &r->old);
-	if (!record_get_number(&b, &has_old) ||
-	    kv_bytes_get_string(&b, &old) != KV_OK ||
-	    old.len != sizeof(r->old_st) || (has_old != 0) != (r->old != -1))
+	if (!record_get(&b, R_FLAG(has_old), R_BYTES(r->old_st)) ||
+	    has_old != (r->old != -1))
 		ask_failed();
-	memcpy(&r->old_st, old.p, sizeof(r->old_st));
 	/* The front has it open, also after a failure. */
 	r->lock = STDIN_FILENO;
 	return error == 0;
@@ -71,7 +68,6 @@ replace_commit(struct replace *r)
 {
 	struct record_out *o = ask_begin(WORKING_REPLACE_COMMIT);
 	struct kv_bytes b;
-	uint64_t readable;
 	int error;
 
 	record_add_number(o,
@@ -84,10 +80,8 @@ replace_commit(struct replace *r)
 	close(r->fd);
 	r->fd = -1;
 	error = ask(&b, NULL);
-	if (!record_get_number(&b, &readable) ||
-	    !record_get_text(&b, r->kept_name, sizeof(r->kept_name)))
+	if (!record_get(&b, R_FLAG(r->readable), R_TEXT(r->kept_name)))
 		ask_failed();
-	r->readable = readable != 0;
 	return error == 0;
 }
 

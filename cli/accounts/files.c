@@ -522,14 +522,8 @@ add_step(struct run *run, const struct step *model)
 static bool
 parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
 {
-	uint64_t insecure;
-
-	if (!record_get_number(b, &s->ways) ||
-	    !record_get_number(b, &insecure) ||
-	    (s->fd = orders_next_descriptor(in)) == -1)
-		return false;
-	s->insecure = insecure != 0;
-	return true;
+	return record_get(b, R_ANY(s->ways), R_FLAG(s->insecure)) &&
+	    (s->fd = orders_next_descriptor(in)) != -1;
 }
 
 static bool

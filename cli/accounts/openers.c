@@ -129,8 +129,7 @@ static void
 send_file(const struct opener *r, const char *path, int fd, bool insecure)
 {
 	begin_record(r, OPENER_FILE, path);
-	record_add_number(r->records, r->pattern->ways);
-	record_add_number(r->records, insecure);
+	record_add(r->records, R_ANY(r->pattern->ways), R_FLAG(insecure));
 	record_end(r->records);
 	r->files->fd[r->files->n++] = fd;
 }

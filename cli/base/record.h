@@ -114,8 +114,8 @@ struct record_field {
 /* Text in an array, or in cap bytes at p: none is read that does not fit. */
 #define R_TEXT(array) R_TEXT_AT(array, sizeof(array))
 #define R_TEXT_AT(p, cap) R_FIELD(TEXT, p, cap, 0, 0)
-/* All bytes of an array; a struct kv_span, which points into what is read. */
-#define R_BYTES(array) R_FIELD(BYTES, array, sizeof(array), 0, 0)
+/* All bytes of x; a struct kv_span, which points into what is read. */
+#define R_BYTES(x) R_FIELD(BYTES, &(x), sizeof(x), 0, 0)
 #define R_SPAN(s) R_FIELD(SPAN, &(s), 0, 0, 0)
 /* For writing alone: the value of an expression; a text; texts up to a NULL. */
 #define R_VALUE(n) R_ANY((uint64_t){ (uint64_t)(n) })

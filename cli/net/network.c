@@ -107,8 +107,7 @@ send_variables(const struct wall_process *program)
 			continue;
 		o = (struct record_out){ .fd = -1 };
 		record_begin(&o, NETWORK_VARIABLE);
-		record_add_text(&o, variables[i]);
-		record_add_text(&o, value);
+		record_add(&o, R_STRING(variables[i]), R_STRING(value));
 		if (!network_send(program, &o, -1))
 			return false;
 	}
@@ -150,13 +149,14 @@ start(struct wait *w)
 bool
 network_receive_hello(struct kv_bytes b, bool quiet)
 {
-	uint64_t version, walls;
+	unsigned int walls;
+	uint64_t version;
 
-	if (!record_get_number(&b, &version) || version != NETWORK_VERSION ||
-	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
+	if (!record_get_all(&b, R_ANY(version), R_NUMBER(walls, WALL_ALL)) ||
+	    version != NETWORK_VERSION)
 		return false;
 	if (!quiet)
-		wall_warn("keyveto-network", WALL_ALL & ~(unsigned int)walls);
+		wall_warn("keyveto-network", WALL_ALL & ~walls);
 	return true;
 }
 
@@ -312,13 +312,6 @@ send_ca(struct wait *w, const char *path)
 	return true;
 }
 
-static bool
-get_value(struct kv_bytes *b, char value[static HTTP_VALUE_BYTES])
-{
-	return record_get_text(b, value, HTTP_VALUE_BYTES) &&
-	    http_value_is_safe(value);
-}
-
 struct get {
 	const struct network_request *r;
 	bool has_head;
@@ -330,12 +323,16 @@ static bool
 receive_head(struct get *g, struct kv_bytes b)
 {
 	struct network_head h;
-	uint64_t status;
+	unsigned int status;
 
-	if (g->has_head || !record_get_limited(&b, 999, &status) ||
-	    !record_get_number(&b, &h.retry_after) || !get_value(&b, h.etag) ||
-	    !get_value(&b, h.last_modified) || !get_value(&b, h.range) ||
-	    !get_value(&b, h.encoding) || !get_value(&b, h.type) || b.left != 0)
+	if (g->has_head ||
+	    !record_get_all(&b, R_NUMBER(status, 999), R_ANY(h.retry_after),
+		R_TEXT(h.etag), R_TEXT(h.last_modified), R_TEXT(h.range),
+		R_TEXT(h.encoding), R_TEXT(h.type)) ||
+	    !http_value_is_safe(h.etag) ||
+	    !http_value_is_safe(h.last_modified) ||
+	    !http_value_is_safe(h.range) || !http_value_is_safe(h.encoding) ||
+	    !http_value_is_safe(h.type))
 		return false;
 	g->has_head = true;
 	h.status = (long)status;
@@ -392,18 +389,17 @@ static bool
 receive_arrived(struct wait *w, struct kv_bytes b)
 {
 	struct get *g = w->arg;
-	uint64_t len;
+	size_t len;
 
 	if (!g->has_head || g->is_short ||
-	    !record_get_limited(&b, NETWORK_DATA_BYTES, &len) || len == 0 ||
-	    b.left != 0)
+	    !record_get_all(&b, R_RANGE(len, 1, NETWORK_DATA_BYTES)))
 		return false;
 	if (!g->has_begun && g->r->begin != NULL && !g->r->begin(g->r->arg))
 		set_why(w, NETWORK_STOPPED, "");
 	g->has_begun = true;
 	while (len > 0 && !w->ended && !g->is_short)
 		if (wait_for_input(w, g->body[0]))
-			len -= move_some(w, (size_t)len);
+			len -= move_some(w, len);
 	return true;
 }
 
@@ -412,13 +408,13 @@ receive_end(struct wait *w, struct kv_bytes b)
 {
 	const struct get *g = w->arg;
 	char reason[NETWORK_WHY_BYTES];
-	uint64_t cause;
+	enum network_cause cause;
 
-	if (!record_get_limited(&b, NETWORK_TRANSFER, &cause) ||
-	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
+	if (!record_get_all(&b, R_NUMBER(cause, NETWORK_TRANSFER),
+		R_TEXT(reason)) ||
 	    (cause == NETWORK_DONE && (!g->has_head || g->is_short)))
 		return false;
-	set_why(w, (enum network_cause)cause, reason);
+	set_why(w, cause, reason);
 	return true;
 }
 
@@ -444,13 +440,10 @@ send_get(const struct network_request *r, int body)
 	struct record_out o = { .fd = -1 };
 
 	record_begin(&o, NETWORK_GET);
-	record_add_text(&o, r->url);
-	record_add_number(&o, l->timeout);
-	record_add_number(&o, l->stall_timeout);
-	record_add_number(&o, r->redirects);
-	record_add_number(&o, r->keep);
-	record_add_number(&o, l->proxy != NULL);
-	record_add_text(&o, l->proxy != NULL ? l->proxy : "");
+	record_add(&o, R_STRING(r->url), R_VALUE(l->timeout),
+	    R_VALUE(l->stall_timeout), R_VALUE(r->redirects), R_VALUE(r->keep),
+	    R_VALUE(l->proxy != NULL),
+	    R_STRING(l->proxy != NULL ? l->proxy : ""));
 	for (size_t i = 0; i < r->n_headers; i++)
 		record_add_text(&o, r->header[i]);
 	return network_send(&network.wall, &o, body);
@@ -536,17 +529,15 @@ static bool
 receive_place(struct wait *w, uint8_t tag, struct kv_bytes b)
 {
 	struct network_place *place = w->arg;
-	uint64_t kind;
 
 	if (tag != NETWORK_PLACE_FOUND ||
-	    !record_get_limited(&b, NETWORK_OTHER_SCHEME, &kind) ||
+	    !record_get(&b, R_NUMBER(place->kind, NETWORK_OTHER_SCHEME)) ||
 	    (place->where = get_text(&b)) == NULL ||
 	    (place->shown = get_text(&b)) == NULL ||
 	    (place->scheme = get_text(&b)) == NULL || b.left != 0 ||
-	    (kind == NETWORK_HTTPS &&
+	    (place->kind == NETWORK_HTTPS &&
 		strncmp(place->where, "https://", 8) != 0))
 		return false;
-	place->kind = (enum network_place_kind)kind;
 	set_why(w, NETWORK_DONE, "");
 	return true;
 }
@@ -567,10 +558,8 @@ network_find_place(const char *base, const char *text, const char *suffix,
 	*place = (struct network_place){ .kind = NETWORK_NO_PLACE };
 	if (start(&w)) {
 		record_begin(&o, NETWORK_PLACE);
-		record_add_text(&o, base);
-		record_add_text(&o, text);
-		record_add_text(&o, suffix);
-		record_add_number(&o, other_hosts);
+		record_add(&o, R_STRING(base), R_STRING(text), R_STRING(suffix),
+		    R_FLAG(other_hosts));
 		if (!network_send(&network.wall, &o, -1))
 			note_unsent(&w);
 		wait_for_answer(&w);

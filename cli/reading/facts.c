@@ -10,30 +10,28 @@ static void
 add_filter(struct record_out *o, const struct kv_filter *f)
 {
 	uint8_t header[KV_PKBF_HEADER_BYTES];
-	const bool open = f->pkbf.fd != -1;
 
-	record_add_number(o, open);
-	if (open) {
-		kv_pkbf_header_encode(&f->pkbf.header, header);
-		record_add_bytes(o, header, sizeof(header));
-	} else
-		record_add_text(o, f->why);
+	if (f->pkbf.fd == -1) {
+		record_add(o, R_VALUE(false), R_TEXT(f->why));
+		return;
+	}
+	kv_pkbf_header_encode(&f->pkbf.header, header);
+	record_add(o, R_VALUE(true), R_BYTES(header));
 }
 
 static void
 add_list(struct record_out *o, const struct kv_list *l)
 {
-	const bool open = l->blocklist.fd != -1;
 	int64_t seconds = 0;
-	const bool dated = open && list_date_read(l->sources, &seconds);
+	bool dated;
 
-	record_add_number(o, open);
-	if (open) {
-		record_add_number(o, l->blocklist.records);
-		record_add_number(o, dated);
-		record_add_number(o, (uint64_t)seconds);
-	} else
-		record_add_text(o, l->why);
+	if (l->blocklist.fd == -1) {
+		record_add(o, R_VALUE(false), R_TEXT(l->why));
+		return;
+	}
+	dated = list_date_read(l->sources, &seconds);
+	record_add(o, R_VALUE(true), R_ANY(l->blocklist.records), R_FLAG(dated),
+	    R_ANY(seconds));
 }
 
 void
@@ -54,38 +52,31 @@ facts_send(struct record_out *o, const struct kv_judge *judge)
 static bool
 get_filter(struct kv_bytes *b, struct kv_filter *f)
 {
-	struct kv_span header;
+	uint8_t header[KV_PKBF_HEADER_BYTES];
 	bool open;
 
-	if (!record_get_flag(b, &open))
+	if (!record_get(b, R_FLAG(open)))
 		return false;
 	if (open)
-		return kv_bytes_get_string(b, &header) == KV_OK &&
-		    header.len == KV_PKBF_HEADER_BYTES &&
-		    kv_pkbf_header_decode(header.p, &f->pkbf.header) == KV_OK;
+		return record_get(b, R_BYTES(header)) &&
+		    kv_pkbf_header_decode(header, &f->pkbf.header) == KV_OK;
 	f->pkbf.fd = -1;
-	return record_get_text(b, f->why, sizeof(f->why));
+	return record_get(b, R_TEXT(f->why));
 }
 
 static bool
 get_list(struct kv_bytes *b, struct kv_list *l, struct facts_date *date)
 {
-	uint64_t seconds;
 	bool open;
 
-	if (!record_get_flag(b, &open))
+	if (!record_get(b, R_FLAG(open)))
 		return false;
-	if (!open) {
-		l->blocklist.fd = -1;
-		return record_get_text(b, l->why, sizeof(l->why));
-	}
-	if (!record_get_limited(b, KV_BLOCKLIST_RECORDS_MAX,
-		&l->blocklist.records) ||
-	    !record_get_flag(b, &date->known) ||
-	    !record_get_number(b, &seconds))
-		return false;
-	date->seconds = (int64_t)seconds;
-	return true;
+	if (open)
+		return record_get(b,
+		    R_NUMBER(l->blocklist.records, KV_BLOCKLIST_RECORDS_MAX),
+		    R_FLAG(date->known), R_ANY(date->seconds));
+	l->blocklist.fd = -1;
+	return record_get(b, R_TEXT(l->why));
 }
 
 bool

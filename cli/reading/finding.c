@@ -266,47 +266,37 @@ finding_print_problem(FILE *out, FILE *err, bool json, const char *account,
 		"lists", "source", "sources", "reason", json_text(p->reason)));
 }
 
-static void
-add_span(struct record_out *o, struct kv_span s)
-{
-	record_add_bytes(o, s.p, s.len);
-}
+/* Each list of fields is of what is written and of what is read. */
+#define VERDICT_FIELDS(f, filters_max, lists_max) \
+	R_NUMBER((f)->verdict, KV_VERDICT_CLEAN), \
+	    R_NUMBER((f)->action, KV_ACTION_ALLOW), \
+	    R_NUMBER((f)->filters, filters_max), \
+	    R_NUMBER((f)->lists, lists_max), R_FLAG((f)->denied), \
+	    R_FLAG((f)->built_in), R_TEXT((f)->source)
+#define LIST_FIELDS(f, i) \
+	R_NUMBER((f)->source_id[i], UINT8_MAX), R_TEXT((f)->sources[i])
+#define KEY_FIELDS(f) \
+	R_SPAN((f)->path), R_ANY((f)->line), R_NUMBER((f)->part, KV_PART_CA), \
+	    R_SPAN((f)->type), R_NUMBER((f)->bits, UINT32_MAX), \
+	    R_TEXT((f)->fingerprint), R_BYTES((f)->spki_sha256), \
+	    R_SPAN((f)->comment), R_SPAN((f)->owner.name), \
+	    R_SPAN((f)->owner.dn)
 
-/* The fields, in this order; finding_get_verdict reads them. */
 void
 finding_add_verdict(struct record_out *o, const struct finding *f)
 {
-	record_add_number(o, f->verdict);
-	record_add_number(o, f->action);
-	record_add_number(o, f->filters);
-	record_add_number(o, f->lists);
-	record_add_number(o, f->denied);
-	record_add_number(o, f->built_in);
-	record_add_text(o, f->source);
-	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++) {
-		if ((f->lists >> i & 1) == 0)
-			continue;
-		record_add_number(o, f->source_id[i]);
-		record_add_text(o, f->sources[i]);
-	}
-	add_span(o, f->reason);
+	record_add(o, VERDICT_FIELDS(f, 0, 0));
+	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++)
+		if ((f->lists >> i & 1) != 0)
+			record_add(o, LIST_FIELDS(f, i));
+	record_add(o, R_SPAN(f->reason));
 }
 
-/* The fields, in this order; finding_receive reads them. */
 void
 finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
 {
 	record_begin(o, tag);
-	add_span(o, f->path);
-	record_add_number(o, f->line);
-	record_add_number(o, f->part);
-	add_span(o, f->type);
-	record_add_number(o, f->bits);
-	record_add_text(o, f->fingerprint);
-	record_add_bytes(o, f->spki_sha256, sizeof(f->spki_sha256));
-	add_span(o, f->comment);
-	add_span(o, f->owner.name);
-	add_span(o, f->owner.dn);
+	record_add(o, KEY_FIELDS(f));
 	finding_add_verdict(o, f);
 	record_end(o);
 }
@@ -315,46 +305,18 @@ void
 finding_send_problem(struct record_out *o, uint8_t tag,
     const struct input_problem *p)
 {
-	record_begin(o, tag);
-	record_add_text(o, p->path);
-	record_add_number(o, p->line);
-	record_add_number(o, p->unknown_type);
-	record_add_text(o, p->unknown_type ? p->type : "");
-	record_add_text(o, p->reason);
-	record_end(o);
+	record_send(o, tag, R_STRING(p->path), R_ANY(p->line),
+	    R_FLAG(p->unknown_type), R_STRING(p->unknown_type ? p->type : ""),
+	    R_STRING(p->reason));
 }
 
+/* Whether a text is printable ASCII without blanks, or empty. */
 static bool
-get_span(struct kv_bytes *b, struct kv_span *s)
+is_name(const char *text)
 {
-	return kv_bytes_get_string(b, s) == KV_OK;
-}
-
-/* Reads a string of printable ASCII, for an array of cap bytes. */
-static bool
-get_name(struct kv_bytes *b, char *name, size_t cap)
-{
-	struct kv_span s;
-
-	if (!get_span(b, &s) || s.len >= cap)
-		return false;
-	for (size_t i = 0; i < s.len; i++)
-		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f)
-			return false;
-	if (s.len > 0)
-		memcpy(name, s.p, s.len);
-	name[s.len] = '\0';
-	return true;
-}
-
-static bool
-get_fingerprint(struct kv_bytes *b, char text[static KV_FINGERPRINT_BYTES])
-{
-	uint8_t digest[KV_SHA256_BYTES];
-
-	return get_name(b, text, KV_FINGERPRINT_BYTES) &&
-	    (text[0] == '\0' ||
-		kv_fingerprint_parse(span_of(text), digest) == KV_OK);
+	while (*text > ' ' && *text <= '~')
+		text++;
+	return *text == '\0';
 }
 
 static uint64_t
@@ -371,28 +333,18 @@ bool
 finding_get_verdict(struct kv_bytes *b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
-	uint64_t verdict, action, id;
-
-	if (!record_get_limited(b, KV_VERDICT_CLEAN, &verdict) ||
-	    !record_get_limited(b, KV_ACTION_ALLOW, &action) ||
-	    !record_get_limited(b, lowest_bits(n_filters), &f->filters) ||
-	    !record_get_limited(b, lowest_bits(n_lists), &f->lists) ||
-	    !record_get_flag(b, &f->denied) ||
-	    !record_get_flag(b, &f->built_in) ||
-	    !get_name(b, f->source, sizeof(f->source)))
+	if (!record_get(b,
+		VERDICT_FIELDS(f, lowest_bits(n_filters),
+		    lowest_bits(n_lists))) ||
+	    !is_name(f->source))
 		return false;
-	f->verdict = (enum kv_verdict)verdict;
-	f->action = (enum kv_action)action;
-	for (size_t i = 0; i < n_lists; i++) {
-		if ((f->lists >> i & 1) == 0)
-			continue;
-		if (!record_get_limited(b, UINT8_MAX, &id) ||
-		    !get_name(b, f->sources[i], sizeof(f->sources[i])))
+	for (size_t i = 0; i < n_lists; i++)
+		if ((f->lists >> i & 1) != 0 &&
+		    (!record_get(b, LIST_FIELDS(f, i)) ||
+			!is_name(f->sources[i])))
 			return false;
-		f->source_id[i] = (uint8_t)id;
-	}
 	/* A key is listed somewhere. */
-	return get_span(b, &f->reason) &&
+	return record_get(b, R_SPAN(f->reason)) &&
 	    (f->verdict != KV_VERDICT_LISTED || f->filters != 0 ||
 		f->lists != 0 || finding_list(f) != NULL);
 }
@@ -401,25 +353,14 @@ bool
 finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
     struct finding *f)
 {
-	struct kv_span digest;
-	uint64_t part, bits;
+	uint8_t digest[KV_SHA256_BYTES];
 
 	*f = (struct finding){ 0 };
-	if (!get_span(&b, &f->path) ||
-	    !record_get_limited(&b, UINT64_MAX, &f->line) ||
-	    !record_get_limited(&b, KV_PART_CA, &part) ||
-	    !get_span(&b, &f->type) ||
-	    !record_get_limited(&b, UINT32_MAX, &bits) ||
-	    !get_fingerprint(&b, f->fingerprint) || !get_span(&b, &digest) ||
-	    digest.len != sizeof(f->spki_sha256) ||
-	    !get_span(&b, &f->comment) || !get_span(&b, &f->owner.name) ||
-	    !get_span(&b, &f->owner.dn) ||
-	    !finding_get_verdict(&b, n_filters, n_lists, f) || b.left != 0)
-		return false;
-	f->part = (enum kv_part)part;
-	f->bits = (unsigned int)bits;
-	memcpy(f->spki_sha256, digest.p, digest.len);
-	return true;
+	return record_get(&b, KEY_FIELDS(f)) &&
+	    (f->fingerprint[0] == '\0' ||
+		kv_fingerprint_parse(span_of(f->fingerprint), digest) ==
+		    KV_OK) &&
+	    finding_get_verdict(&b, n_filters, n_lists, f) && b.left == 0;
 }
 
 /* Copies a string that is cut where it does not fit, or at a NUL. */
@@ -429,7 +370,7 @@ get_text(struct kv_bytes *b, char **text, size_t *capp, const char **copy)
 	struct kv_span s;
 	size_t len;
 
-	if (!get_span(b, &s) || *capp == 0)
+	if (!record_get(b, R_SPAN(s)) || *capp == 0)
 		return false;
 	len = s.len < *capp ? s.len : *capp - 1;
 	if (len > 0)
@@ -447,8 +388,7 @@ finding_receive_problem(struct kv_bytes b, char *text, size_t cap,
 {
 	*p = (struct input_problem){ 0 };
 	return get_text(&b, &text, &cap, &p->path) &&
-	    record_get_limited(&b, UINT64_MAX, &p->line) &&
-	    record_get_flag(&b, &p->unknown_type) &&
+	    record_get(&b, R_ANY(p->line), R_FLAG(p->unknown_type)) &&
 	    get_text(&b, &text, &cap, &p->type) &&
 	    get_text(&b, &text, &cap, &p->reason) && b.left == 0;
 }

@@ -59,23 +59,20 @@ reading_parse_blob(struct kv_span blob, struct kv_pubkey *key)
 	return true;
 }
 
-/* The fields, in this order; reading_receive_key reads them. */
 void
 reading_add_key(struct record_out *o, const struct input_key *key)
 {
-	record_add_text(o, key->path);
-	record_add_number(o, key->line);
-	record_add_number(o, key->part);
+	struct kv_span hash = { NULL, 0 };
+
+	if (key->hash != NULL)
+		hash = (struct kv_span){ key->hash->byte,
+			sizeof(key->hash->byte) };
+	record_add(o, R_STRING(key->path), R_ANY(key->line),
+	    R_VALUE(key->part));
 	reading_add_blob(o, &key->key);
-	record_add_bytes(o, key->spki.p, key->spki.len);
-	record_add_bytes(o, key->hash != NULL ? key->hash->byte : NULL,
-	    key->hash != NULL ? sizeof(key->hash->byte) : 0);
-	record_add_text(o, key->type);
-	record_add_number(o, key->bits);
-	record_add_bytes(o, key->comment.p, key->comment.len);
-	record_add_number(o, key->is_reported);
-	record_add_bytes(o, key->owner.name.p, key->owner.name.len);
-	record_add_bytes(o, key->owner.dn.p, key->owner.dn.len);
+	record_add(o, R_SPAN(key->spki), R_SPAN(hash), R_STRING(key->type),
+	    R_VALUE(key->bits), R_SPAN(key->comment), R_FLAG(key->is_reported),
+	    R_SPAN(key->owner.name), R_SPAN(key->owner.dn));
 }
 
 void
@@ -129,24 +126,13 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 	struct kv_blocklist_hash room;
 	struct input_key key = { .path = path, .type = type };
 	struct kv_span blob, hash;
-	uint64_t part, bits;
 
-	if (!record_get_text(&b, path, sizeof(path)) ||
-	    !record_get_number(&b, &key.line) ||
-	    !record_get_limited(&b, KV_PART_CA, &part) ||
-	    kv_bytes_get_string(&b, &blob) != KV_OK ||
-	    kv_bytes_get_string(&b, &key.spki) != KV_OK ||
-	    kv_bytes_get_string(&b, &hash) != KV_OK ||
-	    !record_get_text(&b, type, sizeof(type)) ||
-	    !record_get_limited(&b, UINT32_MAX, &bits) ||
-	    kv_bytes_get_string(&b, &key.comment) != KV_OK ||
-	    !record_get_flag(&b, &key.is_reported) ||
-	    kv_bytes_get_string(&b, &key.owner.name) != KV_OK ||
-	    kv_bytes_get_string(&b, &key.owner.dn) != KV_OK || b.left != 0)
-		return false;
-	key.part = (enum kv_part)part;
-	key.bits = (unsigned int)bits;
-	if (!set_key(&key, blob, hash, &room))
+	if (!record_get_all(&b, R_TEXT(path), R_ANY(key.line),
+		R_NUMBER(key.part, KV_PART_CA), R_SPAN(blob), R_SPAN(key.spki),
+		R_SPAN(hash), R_TEXT(type), R_NUMBER(key.bits, UINT32_MAX),
+		R_SPAN(key.comment), R_FLAG(key.is_reported),
+		R_SPAN(key.owner.name), R_SPAN(key.owner.dn)) ||
+	    !set_key(&key, blob, hash, &room))
 		return false;
 	sink->key(&key, sink->arg);
 	return true;
@@ -191,7 +177,7 @@ receive_file(const struct input_sink *sink, struct kv_bytes b)
 {
 	static char path[PATH_BYTES];
 
-	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0)
+	if (!record_get_all(&b, R_TEXT(path)))
 		return false;
 	if (sink->file != NULL)
 		sink->file(path, sink->arg);

@@ -7,8 +7,7 @@
 #include "reading/keys.h"
 #include "wire/reading.h"
 
-/* More than any errno. */
-#define ERROR_MAX 4096
+#define ERROR_MAX 4095 /* no errno is higher */
 
 static bool
 receive_verdict(struct kv_bytes *b, const struct kv_judge *judge,
@@ -25,9 +24,8 @@ receive_key(struct kv_bytes *b, uint64_t flags, const struct kv_judge *judge,
 	struct kv_span ca;
 
 	if (flags > (READING_FREE | READING_CA | READING_EXPIRED) ||
-	    kv_bytes_get_string(b, &line->blob) != KV_OK ||
-	    kv_bytes_get_string(b, &ca) != KV_OK ||
-	    kv_bytes_get_string(b, &line->comment) != KV_OK ||
+	    !record_get(b, R_SPAN(line->blob), R_SPAN(ca),
+		R_SPAN(line->comment)) ||
 	    !reading_parse_blob(line->blob, &line->key) ||
 	    (ca.len > 0 && !reading_parse_blob(ca, &line->ca)) ||
 	    !receive_verdict(b, judge, &line->key_found) ||
@@ -44,7 +42,7 @@ receive_unknown(struct kv_bytes *b, uint64_t flags, struct reading_line *line)
 {
 	struct kv_span type;
 
-	if (flags > READING_FREE || kv_bytes_get_string(b, &type) != KV_OK)
+	if (flags > READING_FREE || !record_get(b, R_SPAN(type)))
 		return false;
 	snprintf(line->type, sizeof(line->type), "%.*s",
 	    (int)(type.len < sizeof(line->type) ? type.len :
@@ -56,14 +54,14 @@ receive_unknown(struct kv_bytes *b, uint64_t flags, struct reading_line *line)
 static bool
 receive_problem(struct kv_bytes *b, uint64_t err, struct reading_line *line)
 {
-	uint64_t error;
+	int error;
 
 	if (err == KV_OK || err > KV_ERR_CONFIG ||
-	    !record_get_number(b, &error) || error >= ERROR_MAX ||
+	    !record_get(b, R_NUMBER(error, ERROR_MAX)) ||
 	    (error != 0) != (err == KV_ERR_SYSTEM))
 		return false;
 	line->reason = err == KV_ERR_SYSTEM ?
-	    strerror((int)error) :
+	    strerror(error) :
 	    kv_strerror((enum kv_err)err);
 	return true;
 }
@@ -76,8 +74,7 @@ reading_receive_line(uint8_t tag, struct kv_bytes b,
 	bool ok = false;
 
 	*line = (struct reading_line){ .number = 0 };
-	if (!record_get_number(&b, &line->number) ||
-	    !record_get_number(&b, &flags))
+	if (!record_get(&b, R_ANY(line->number), R_ANY(flags)))
 		return false;
 	if (tag == READING_LINE_KEY || tag == READING_LINE_UNKNOWN) {
 		line->is_free = (flags & READING_FREE) != 0;

@@ -139,11 +139,9 @@ send_setup(const struct opened_files *files, const struct opened_setup *s,
 	const struct kv_paths *paths = s->paths != NULL ? s->paths : &none;
 
 	talk_begin(t, READING_SETUP, PATH_MAX, -1);
-	record_add_number(&t->packet, READING_VERSION);
-	record_add_number(&t->packet, s->threads);
-	record_add_number(&t->packet, s->flags);
-	record_add_number(&t->packet, s->total);
-	record_add_text(&t->packet, files->config != NULL ? files->config : "");
+	record_add(&t->packet, R_VALUE(READING_VERSION), R_VALUE(s->threads),
+	    R_VALUE(s->flags), R_VALUE(s->total),
+	    R_STRING(files->config != NULL ? files->config : ""));
 	record_end(&t->packet);
 	for (size_t i = 0; i < paths->n_filters; i++)
 		send_path(t, READING_FILTER, paths->filter[i]);
@@ -168,9 +166,8 @@ send_file(const struct opened_file *f, struct talk *t)
 	}
 	why = lost ? strerror(errno) : f->why;
 	talk_begin(t, READING_OPENED, strlen(f->path) + strlen(why), fd);
-	record_add_text(&t->packet, f->path);
-	record_add_number(&t->packet, lost ? KV_ERR_SYSTEM : f->err);
-	record_add_text(&t->packet, why);
+	record_add(&t->packet, R_STRING(f->path),
+	    R_VALUE(lost ? KV_ERR_SYSTEM : f->err), R_STRING(why));
 	record_end(&t->packet);
 }
 

@@ -63,10 +63,9 @@ receive_progress(struct reading *x, struct kv_bytes b)
 	uint64_t done, total;
 	bool things;
 
-	if (kv_bytes_get_string(&b, &what) != KV_OK ||
-	    what.len >= sizeof(x->what) || !record_get_flag(&b, &things) ||
-	    !record_get_number(&b, &done) || !record_get_number(&b, &total) ||
-	    b.left != 0)
+	if (!record_get_all(&b, R_SPAN(what), R_FLAG(things), R_ANY(done),
+		R_ANY(total)) ||
+	    what.len >= sizeof(x->what))
 		return false;
 	for (size_t i = 0; i < what.len; i++)
 		if (what.p[i] != ' ' && (what.p[i] < 'a' || what.p[i] > 'z'))
@@ -88,17 +87,10 @@ static bool
 receive_totals(struct reading *x, struct kv_bytes b)
 {
 	struct report *r = x->r;
-	uint64_t *const total[READING_TOTALS_N] = { &r->files, &r->keys,
-		&r->listed, &r->refused, &r->allowed, &r->clean,
-		&r->unsupported, &r->problems, &r->unjudged, &r->usable };
 
-	for (size_t i = 0; i < READING_TOTALS_N; i++)
-		if (!record_get_number(&b, total[i]))
-			return false;
-	if (!record_get_flag(&b, &x->all_tested) || b.left != 0)
-		return false;
 	/* The exit status must not deny what was printed. */
-	return r->listed >= x->listed;
+	return record_get_all(&b, REPORT_TOTALS(r), R_FLAG(x->all_tested)) &&
+	    r->listed >= x->listed;
 }
 
 static bool

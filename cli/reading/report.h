@@ -128,6 +128,13 @@ struct report {
 	uint64_t usable;
 };
 
+/* Its totals in a record, on both sides. */
+#define REPORT_TOTALS(r) \
+	R_ANY((r)->files), R_ANY((r)->keys), R_ANY((r)->listed), \
+	    R_ANY((r)->refused), R_ANY((r)->allowed), R_ANY((r)->clean), \
+	    R_ANY((r)->unsupported), R_ANY((r)->problems), \
+	    R_ANY((r)->unjudged), R_ANY((r)->usable)
+
 /* Starts a report on standard output and standard error, as of now. */
 void report_init(struct report *r, const struct kv_judge *judge,
     const struct report_options *o);

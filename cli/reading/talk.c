@@ -215,12 +215,11 @@ send_file(struct talk *t, const struct input_file *file)
 	}
 	t->has_stream |= !file->regular;
 	talk_begin(t, READING_FILE, strlen(file->path), file->fd);
-	record_add_text(&t->packet, file->path);
-	record_add_number(&t->packet,
-	    (file->walked ? READING_WALKED : 0u) |
+	record_add(&t->packet, R_STRING(file->path),
+	    R_VALUE((file->walked ? READING_WALKED : 0u) |
 		(file->regular ? READING_REGULAR : 0u) |
-		(file->fifo ? READING_FIFO : 0u));
-	record_add_number(&t->packet, file->size);
+		(file->fifo ? READING_FIFO : 0u)),
+	    R_ANY(file->size));
 	record_end(&t->packet);
 }
 
@@ -230,8 +229,7 @@ talk_send_log(struct talk *t, enum reading_log what, int fd, bool regular,
 {
 	t->has_stream |= !regular;
 	talk_begin(t, READING_LOG, 0, fd);
-	record_add_number(&t->packet, what);
-	record_add_number(&t->packet, (uint64_t)modified);
+	record_add(&t->packet, R_VALUE(what), R_ANY(modified));
 	record_end(&t->packet);
 }
 
@@ -315,12 +313,9 @@ void
 talk_send_setup(struct talk *t, unsigned int flags)
 {
 	talk_begin(t, READING_SETUP, PATH_MAX, -1);
-	record_add_number(&t->packet, READING_VERSION);
-	record_add_number(&t->packet, 1);
-	record_add_number(&t->packet, flags);
-	record_add_number(&t->packet, 0);
-	record_add_text(&t->packet,
-	    (flags & READING_LOGS) != 0 ? find_zone() : "");
+	record_add(&t->packet, R_VALUE(READING_VERSION), R_VALUE(1),
+	    R_VALUE(flags), R_VALUE(0),
+	    R_STRING((flags & READING_LOGS) != 0 ? find_zone() : ""));
 	record_end(&t->packet);
 }
 

@@ -133,12 +133,12 @@ receive_record(struct scan *s, struct said *said, uint8_t tag,
 		return b.left == 0;
 	}
 	if (tag == NETWORK_KEY) {
-		if (kv_bytes_get_string(&b, &blob) != KV_OK || b.left != 0)
+		if (!record_get_all(&b, R_SPAN(blob)))
 			return false;
 		report_key_blob(s, said->name, blob);
 		return true;
 	}
-	if (!record_get_text(&b, text, sizeof(text)) || b.left != 0)
+	if (!record_get_all(&b, R_TEXT(text)))
 		return false;
 	switch (tag) {
 	case NETWORK_PHASE:
@@ -266,9 +266,8 @@ start_host(struct scan *s, const char *text)
 		return;
 	}
 	record_begin(&o, NETWORK_SCAN);
-	record_add_text(&o, t->host);
-	record_add_text(&o, t->port);
-	record_add_number(&o, s->timeout);
+	record_add(&o, R_STRING(t->host), R_STRING(t->port),
+	    R_VALUE(s->timeout));
 	(void)network_send(&slot->program, &o, -1);
 	/* There is no other order, and descriptors may be few. */
 	close(slot->program.orders);

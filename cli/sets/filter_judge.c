@@ -229,29 +229,26 @@ put_header(struct record_out *o, const struct kv_pkbf_header *h)
 	uint8_t raw[KV_PKBF_HEADER_BYTES];
 
 	kv_pkbf_header_encode(h, raw);
-	record_add_bytes(o, raw, sizeof(raw));
+	record_add(o, R_BYTES(raw));
 }
 
 static bool
 get_header(struct kv_bytes *b, struct kv_pkbf_header *h)
 {
-	struct kv_span raw;
+	uint8_t raw[KV_PKBF_HEADER_BYTES];
 
-	return kv_bytes_get_string(b, &raw) == KV_OK &&
-	    raw.len == KV_PKBF_HEADER_BYTES &&
-	    kv_pkbf_header_decode(raw.p, h) == KV_OK;
+	return record_get(b, R_BYTES(raw)) &&
+	    kv_pkbf_header_decode(raw, h) == KV_OK;
 }
 
 void
 filter_judged_put(struct record_out *o, const struct filter_judged *j)
 {
-	record_add_number(o, j->ok);
+	record_add(o, R_FLAG(j->ok));
 	if (!j->ok)
 		return;
 	put_header(o, &j->facts.header);
-	record_add_number(o, j->facts.set);
-	record_add_number(o, j->old_set);
-	record_add_number(o, j->lost);
+	record_add(o, R_ANY(j->facts.set), R_ANY(j->old_set), R_ANY(j->lost));
 }
 
 bool
@@ -259,18 +256,16 @@ filter_judged_get(struct kv_bytes b, const char *path, uint64_t old_bits,
     struct filter_judged *j)
 {
 	struct kv_pkbf_header h;
-	uint64_t ok, set;
+	uint64_t set;
 
-	if (!record_get_limited(&b, 1, &ok))
+	if (!record_get(&b, R_FLAG(j->ok)))
 		return false;
-	j->ok = ok != 0;
 	if (!j->ok)
 		return b.left == 0;
-	if (!get_header(&b, &h) || !record_get_number(&b, &set) || set == 0 ||
-	    set > (uint64_t)1 << h.length ||
-	    !record_get_number(&b, &j->old_set) || j->old_set > old_bits ||
-	    !record_get_number(&b, &j->lost) || j->lost > j->old_set ||
-	    b.left != 0)
+	if (!get_header(&b, &h) ||
+	    !record_get_all(&b, R_RANGE(set, 1, (uint64_t)1 << h.length),
+		R_NUMBER(j->old_set, old_bits), R_ANY(j->lost)) ||
+	    j->lost > j->old_set)
 		return false;
 	filter_facts_set(path, &h, set, &j->facts);
 	return true;
@@ -290,12 +285,15 @@ filter_head_read(int fd, struct filter_head *f)
 	    kv_pkbf_header_decode(raw, &f->header);
 }
 
+/* The fields before the header, of what is written and of what is read. */
+#define HEAD_FIELDS(f) \
+	R_NUMBER((f)->whole, KV_ERR_CONFIG), R_NUMBER((f)->error, ERROR_MAX), \
+	    R_NUMBER((f)->header_err, KV_ERR_CONFIG)
+
 void
 filter_head_put(struct record_out *o, const struct filter_head *f)
 {
-	record_add_number(o, (uint64_t)f->whole);
-	record_add_number(o, (uint64_t)f->error);
-	record_add_number(o, (uint64_t)f->header_err);
+	record_add(o, HEAD_FIELDS(f));
 	if (f->header_err == KV_OK)
 		put_header(o, &f->header);
 }
@@ -303,15 +301,7 @@ filter_head_put(struct record_out *o, const struct filter_head *f)
 bool
 filter_head_get(struct kv_bytes b, struct filter_head *f)
 {
-	uint64_t whole, error, header_err;
-
-	if (!record_get_limited(&b, KV_ERR_CONFIG, &whole) ||
-	    !record_get_limited(&b, ERROR_MAX, &error) ||
-	    !record_get_limited(&b, KV_ERR_CONFIG, &header_err))
-		return false;
-	f->whole = (enum kv_err)whole;
-	f->error = (int)error;
-	f->header_err = (enum kv_err)header_err;
-	return (f->header_err != KV_OK || get_header(&b, &f->header)) &&
+	return record_get(&b, HEAD_FIELDS(f)) &&
+	    (f->header_err != KV_OK || get_header(&b, &f->header)) &&
 	    (f->whole != KV_OK || f->header_err == KV_OK) && b.left == 0;
 }

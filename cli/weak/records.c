@@ -7,75 +7,33 @@
 
 enum { HEAD = 1, MODULUS, EXPONENT };
 
+/* Each list of fields is of what is written and of what is read. */
+#define HEAD_FIELDS(t) \
+	R_ANY((t)->n), R_ANY((t)->n_exponents), R_ANY((t)->threads), \
+	    R_FLAG((t)->progress)
+#define MODULUS_FIELDS(m) R_FLAG((m)->is_open), R_SPAN((m)->n)
+#define EXPONENT_FIELDS(x) R_ANY((x)->modulus), R_SPAN((x)->e)
+
 void
 weak_records_put(struct record_out *o, const struct weak_tests *t)
 {
-	record_begin(o, HEAD);
-	record_add_number(o, t->n);
-	record_add_number(o, t->n_exponents);
-	record_add_number(o, t->threads);
-	record_add_number(o, t->progress);
-	record_end(o);
-	for (size_t i = 0; i < t->n; i++) {
-		const struct modulus *m = &t->modulus[i];
-
-		record_begin(o, MODULUS);
-		record_add_number(o, m->is_open);
-		record_add_bytes(o, m->n.p, m->n.len);
-		record_end(o);
-	}
-	for (size_t i = 0; i < t->n_exponents; i++) {
-		const struct weak_exponent *x = &t->exponent[i];
-
-		record_begin(o, EXPONENT);
-		record_add_number(o, x->modulus);
-		record_add_bytes(o, x->e.p, x->e.len);
-		record_end(o);
-	}
+	record_send(o, HEAD, HEAD_FIELDS(t));
+	for (size_t i = 0; i < t->n; i++)
+		record_send(o, MODULUS, MODULUS_FIELDS(&t->modulus[i]));
+	for (size_t i = 0; i < t->n_exponents; i++)
+		record_send(o, EXPONENT, EXPONENT_FIELDS(&t->exponent[i]));
 }
 
 static bool
 get_head(struct kv_bytes b, size_t most, struct weak_tests *t)
 {
-	uint64_t n, n_exponents, threads, progress;
-
-	if (!record_get_number(&b, &n) ||
-	    !record_get_number(&b, &n_exponents) ||
-	    !record_get_number(&b, &threads) ||
-	    !record_get_number(&b, &progress) || n > most ||
-	    n_exponents > most || threads == 0)
+	*t = (struct weak_tests){ .n = 0 };
+	if (!record_get(&b, HEAD_FIELDS(t)) || t->n > most ||
+	    t->n_exponents > most || t->threads == 0)
 		return false;
-	*t = (struct weak_tests){
-		.modulus = calloc(n + 1, sizeof(*t->modulus)),
-		.n = n,
-		.exponent = calloc(n_exponents + 1, sizeof(*t->exponent)),
-		.n_exponents = n_exponents,
-		.threads = threads,
-		.progress = progress != 0,
-	};
+	t->modulus = calloc(t->n + 1, sizeof(*t->modulus));
+	t->exponent = calloc(t->n_exponents + 1, sizeof(*t->exponent));
 	return t->modulus != NULL && t->exponent != NULL;
-}
-
-static bool
-get_modulus(struct kv_bytes b, struct modulus *m)
-{
-	uint64_t is_open;
-
-	if (!record_get_number(&b, &is_open))
-		return false;
-	m->is_open = is_open != 0;
-	return kv_bytes_get_string(&b, &m->n) == KV_OK;
-}
-
-static bool
-get_exponent(struct kv_bytes b, size_t n, struct weak_exponent *x)
-{
-	uint64_t modulus;
-
-	if (!record_get_number(&b, &modulus) || modulus >= n)
-		return false;
-	x->modulus = modulus;
-	return kv_bytes_get_string(&b, &x->e) == KV_OK;
 }
 
 bool
@@ -89,10 +47,11 @@ weak_records_get(struct kv_bytes b, struct weak_tests *t)
 
 	for (size_t i = 0; ok && i < t->n; i++)
 		ok = record_cut(&b, &tag, &record, &bad) && tag == MODULUS &&
-		    get_modulus(record, &t->modulus[i]);
+		    record_get(&record, MODULUS_FIELDS(&t->modulus[i]));
 	for (size_t i = 0; ok && i < t->n_exponents; i++)
 		ok = record_cut(&b, &tag, &record, &bad) && tag == EXPONENT &&
-		    get_exponent(record, t->n, &t->exponent[i]);
+		    record_get(&record, EXPONENT_FIELDS(&t->exponent[i])) &&
+		    t->exponent[i].modulus < t->n;
 	return ok && b.left == 0;
 }
 
@@ -105,9 +64,8 @@ weak_records_put_found(struct record_out *o, const struct weak_tests *t,
 	    t->modulus[i].class :
 	    t->exponent[i - t->n].class;
 
-	record_add_number(o, i);
-	record_add_number(o, (uint64_t) class);
-	record_add_number(o, is_modulus ? t->modulus[i].other : 0);
+	record_add(o, R_ANY(i), R_VALUE(class),
+	    R_VALUE(is_modulus ? t->modulus[i].other : 0));
 	return class != WEAK_NONE;
 }
 
@@ -144,9 +102,8 @@ weak_records_get_found(struct kv_bytes b, struct weak_tests *t, size_t *nextp)
 {
 	uint64_t i, class, other;
 
-	if (!record_get_number(&b, &i) || !record_get_number(&b, &class) ||
-	    !record_get_number(&b, &other) || b.left != 0 || i < *nextp ||
-	    i >= t->n + t->n_exponents)
+	if (!record_get_all(&b, R_ANY(i), R_ANY(class), R_ANY(other)) ||
+	    i < *nextp || i >= t->n + t->n_exponents)
 		return false;
 	*nextp = i + 1;
 	if (i < t->n) {

@@ -128,6 +128,5 @@ enum reading_answer {
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */
-#define READING_TOTALS_N 10
 
 #endif

@@ -183,8 +183,8 @@ answer_promise(struct questions *q, struct kv_bytes b)
 {
 	char path[WORKING_TEXT_BYTES];
 
-	if (q->has_read || !record_get_text(&b, path, sizeof(path)) ||
-	    b.left != 0 || !add_promise(q, path))
+	if (q->has_read || !record_get_all(&b, R_TEXT(path)) ||
+	    !add_promise(q, path))
 		return false;
 	begin_answer(q, 0);
 	return send_answer(q, -1);
@@ -196,14 +196,12 @@ answer_open(struct questions *q, struct kv_bytes b)
 	char path[WORKING_TEXT_BYTES];
 	const char *folder = NULL;
 	enum naming naming;
-	uint64_t no_wait;
 	int fd, flags;
-	bool ok;
+	bool no_wait, ok;
 
-	if (!record_get_text(&b, path, sizeof(path)) ||
-	    !record_get_number(&b, &no_wait) || b.left != 0)
+	if (!record_get_all(&b, R_TEXT(path), R_FLAG(no_wait)))
 		return false;
-	flags = no_wait != 0 ? O_NONBLOCK : 0;
+	flags = no_wait ? O_NONBLOCK : 0;
 	naming = find_naming(q, path, &folder);
 	q->has_read = true;
 	if (files_is_standard_input(path))
@@ -229,14 +227,14 @@ answer_stat(struct questions *q, struct kv_bytes b)
 	const char *folder;
 	int error = 0;
 
-	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	if (!record_get_all(&b, R_TEXT(path)) ||
 	    (!files_is_standard_input(path) &&
 		find_naming(q, path, &folder) == NOT_NAMED))
 		return false;
 	if (!files_stat(path, &st))
 		error = errno;
 	begin_answer(q, error);
-	record_add_bytes(&q->answer, &st, sizeof(st));
+	record_add(&q->answer, R_BYTES(st));
 	return send_answer(q, -1);
 }
 
@@ -330,7 +328,7 @@ answer_walk(struct questions *q, struct kv_bytes b)
 	};
 	const char *folder;
 
-	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	if (!record_get_all(&b, R_TEXT(path)) ||
 	    (!files_is_standard_input(path) &&
 		find_naming(q, path, &folder) != NAMED))
 		return false;
@@ -358,17 +356,16 @@ answer_replace(struct questions *q, struct kv_bytes b)
 	const char *promise;
 	bool ok;
 
-	if (q->is_replacing || !record_get_text(&b, path, sizeof(path)) ||
-	    b.left != 0 || (!q->has_read && !add_promise(q, path)) ||
+	if (q->is_replacing || !record_get_all(&b, R_TEXT(path)) ||
+	    (!q->has_read && !add_promise(q, path)) ||
 	    (promise = find_promise(q, path)) == NULL)
 		return false;
 	q->has_read = true;
 	q->is_replacing = true;
 	ok = replace_open(&q->replace, promise);
 	begin_answer(q, ok ? 0 : EACCES);
-	record_add_number(&q->answer, q->replace.old != -1);
-	record_add_bytes(&q->answer, &q->replace.old_st,
-	    sizeof(q->replace.old_st));
+	record_add(&q->answer, R_VALUE(q->replace.old != -1),
+	    R_BYTES(q->replace.old_st));
 	return send_answer(q, q->replace.old);
 }
 
@@ -436,7 +433,7 @@ answer_commit(struct questions *q, struct kv_bytes b)
 	uint64_t flags;
 	bool ok;
 
-	if (!record_get_number(&b, &flags) || b.left != 0 || r->fd == -1)
+	if (!record_get_all(&b, R_ANY(flags)) || r->fd == -1)
 		return false;
 	r->keep_old = (flags & WORKING_KEEP_OLD) != 0;
 	r->keep_beside = (flags & WORKING_KEEP_BESIDE) != 0;
@@ -450,8 +447,7 @@ answer_commit(struct questions *q, struct kv_bytes b)
 	if (r->is_done)
 		q->replaced = r->path;
 	begin_answer(q, ok ? 0 : EACCES);
-	record_add_number(&q->answer, r->readable);
-	record_add_text(&q->answer, r->kept_name);
+	record_add(&q->answer, R_FLAG(r->readable), R_TEXT(r->kept_name));
 	return send_answer(q, -1);
 }
 
@@ -461,14 +457,13 @@ answer_distrust(struct questions *q, struct kv_bytes b)
 	char path[WORKING_TEXT_BYTES], why[KV_TRUSTED_WHY_BYTES];
 	const char *folder;
 
-	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	if (!record_get_all(&b, R_TEXT(path)) ||
 	    (find_promise(q, path) == NULL &&
 		find_naming(q, path, &folder) != NAMED))
 		return false;
 	cli_find_distrust(path, why);
 	begin_answer(q, 0);
-	record_add_number(&q->answer, geteuid() == 0);
-	record_add_text(&q->answer, why);
+	record_add(&q->answer, R_VALUE(geteuid() == 0), R_TEXT(why));
 	return send_answer(q, -1);
 }
 

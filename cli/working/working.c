@@ -127,13 +127,14 @@ relay_outputs(struct working *w)
 static bool
 receive_hello(struct working *w, struct kv_bytes b)
 {
-	uint64_t version, walls;
+	unsigned int walls;
+	uint64_t version;
 
-	if (!record_get_number(&b, &version) || version != WORKING_VERSION ||
-	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
+	if (!record_get_all(&b, R_ANY(version), R_NUMBER(walls, WALL_ALL)) ||
+	    version != WORKING_VERSION)
 		return false;
 	w->greeted = true;
-	wall_warn("keyveto-worker", WALL_ALL & ~(unsigned int)walls);
+	wall_warn("keyveto-worker", WALL_ALL & ~walls);
 	return true;
 }
 
@@ -141,13 +142,13 @@ static bool
 receive_progress(struct working *w, struct kv_bytes b)
 {
 	char what[sizeof(w->what)];
-	uint64_t things, done, total;
+	uint64_t done, total;
+	bool things;
 
 	/* Without a terminal it is asked for none. */
-	if (!w->terminal || !record_get_text(&b, what, sizeof(what)) ||
-	    !record_get_limited(&b, 1, &things) ||
-	    !record_get_number(&b, &done) || !record_get_number(&b, &total) ||
-	    b.left != 0)
+	if (!w->terminal ||
+	    !record_get_all(&b, R_TEXT(what), R_FLAG(things), R_ANY(done),
+		R_ANY(total)))
 		return false;
 	for (const char *p = what; *p != '\0'; p++)
 		if (*p < ' ' || *p > '~')
@@ -156,7 +157,7 @@ receive_progress(struct working *w, struct kv_bytes b)
 		progress_clear(&w->progress);
 		memcpy(w->what, what, sizeof(what));
 		progress_start(&w->progress, w->what, total);
-		w->progress.things = things != 0;
+		w->progress.things = things;
 	}
 	progress_add(&w->progress, done - w->progress.done);
 	return true;
