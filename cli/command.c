@@ -317,6 +317,35 @@ cli_catch_signals(const int *signals, size_t n, void (*handler)(int))
 			sigaction(signals[i], &sa, NULL);
 }
 
+static volatile sig_atomic_t noted_signal;
+
+static void
+note_signal(int sig)
+{
+	noted_signal = sig;
+}
+
+void
+cli_note_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
+
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    note_signal);
+}
+
+int
+cli_noted_signal(void)
+{
+	return noted_signal;
+}
+
+bool
+cli_was_signalled(void)
+{
+	return noted_signal != 0;
+}
+
 bool
 cli_stdout_ok(void)
 {

@@ -180,6 +180,15 @@ bool cli_read_at(const char *path, int fd, void *buf, size_t len, off_t at);
  */
 void cli_catch_signals(const int *signals, size_t n, void (*handler)(int));
 
+/*
+ * Has a signal that would end the process noted instead, once: the run ends
+ * itself then, and removes its files.
+ */
+void cli_note_signals(void);
+/* The signal that was noted; 0: none. */
+int cli_noted_signal(void);
+bool cli_was_signalled(void);
+
 /* Flushes standard output. False after a message if any write failed. */
 bool cli_stdout_ok(void);
 

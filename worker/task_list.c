@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The tasks about exact lists: cli/tasks/list.h wants them. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"

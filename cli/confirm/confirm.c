@@ -60,30 +60,6 @@ struct confirm {
 	bool unprinted;	  /* standard output takes nothing: printed */
 };
 
-static volatile sig_atomic_t signal_caught;
-
-static void
-note_signal(int sig)
-{
-	signal_caught = sig;
-}
-
-static bool
-was_signalled(void)
-{
-	return signal_caught != 0;
-}
-
-/* host/replace sets handlers of its own. */
-static void
-catch_signals(void)
-{
-	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
-
-	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
-	    note_signal);
-}
-
 /* --- which keys --------------------------------------------------------- */
 
 static void
@@ -246,7 +222,7 @@ ask_about(struct confirm *c, struct hit *hit)
 		hit->has_proof = c->keep.folder != NULL;
 	else
 		c->failed = true;
-	catch_signals();
+	cli_note_signals();
 }
 
 /* Adds a confirmed key to those of the list. */
@@ -297,10 +273,10 @@ announce(const struct confirm *c, uint64_t n)
 static const char *
 find_end(const struct confirm *c)
 {
-	return was_signalled() ? "interrupted" :
-	    c->unprinted       ? "the answers cannot be printed" :
-	    c->api.given_up    ? "the server gives no answer" :
-				 NULL;
+	return cli_was_signalled() ? "interrupted" :
+	    c->unprinted	   ? "the answers cannot be printed" :
+	    c->api.given_up	   ? "the server gives no answer" :
+				     NULL;
 }
 
 /* A program gets an object for each key; people get the number of these. */
@@ -478,7 +454,7 @@ open_api(struct confirm *c, const struct update_conf *conf)
 		.proxy = s->proxy,
 		.timeout = c->o->timeout,
 		.stall_timeout = c->o->timeout,
-		.stopped = was_signalled,
+		.stopped = cli_was_signalled,
 	};
 	int ca;
 
@@ -542,7 +518,7 @@ run(const struct options *o, const struct update_conf *conf, char **words)
 			.asked = c.api.shown,
 			.keep = &c.keep,
 			.now = c.now };
-		catch_signals();
+		cli_note_signals();
 		ask_about_all(&c);
 		write_list(&c);
 		print_summary(&c);
@@ -616,9 +592,9 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 	    CLI_UNCHECKED;
 	update_conf_free(&conf);
 	network_stop();
-	if (signal_caught != 0) {
-		signal(signal_caught, SIG_DFL);
-		raise(signal_caught);
+	if (cli_was_signalled()) {
+		signal(cli_noted_signal(), SIG_DFL);
+		raise(cli_noted_signal());
 	}
 	return status;
 }

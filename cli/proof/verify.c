@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto proof verify: verifies proofs, and says what they prove. */
 #include <inttypes.h>
-#include <limits.h>
-#include <string.h>
 
 #include "proof/proof.h"
 #include "proof/reader.h"

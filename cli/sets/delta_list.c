@@ -4,7 +4,6 @@
  * that came.
  */
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "command.h"

@@ -9,7 +9,6 @@
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "host/become.h"

@@ -47,6 +47,6 @@ update_brake_allows(struct update *u, int fd, const char *sources)
 
 	note_effect(u, &e);
 	if (!may && e.held && !u->options->dry_run)
-		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+		update_keep_notes(u);
 	return may;
 }

@@ -55,7 +55,7 @@ is_wanted(const struct update *u, int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && (uint64_t)st.st_size == file->size &&
-	    update_unwanted_hash(u->installed.path, fd, sha256) &&
+	    working_hash(fd, u->installed.path, sha256) &&
 	    strcmp(sha256, file->sha256) == 0;
 }
 
@@ -467,7 +467,7 @@ update_deliver_companion(struct update *u, const struct index_companion *c,
 	    update_text_fetch(&f, max,
 		"longer than it may be; ask its publisher", &fd,
 		&len) == FETCH_DONE &&
-	    update_unwanted_hash(from.shown, fd, sha256)) {
+	    working_hash(fd, from.shown, sha256)) {
 		ok = strcmp(sha256, c->sha256) == 0;
 		if (!ok)
 			cli_error("%s: its SHA-256 is not the one in the "

@@ -30,7 +30,6 @@ is_vouched_for(const struct update *u)
 static void
 note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 {
-	const struct replace *place = &u->installed.place;
 	struct update_notes *s = &u->notes;
 
 	if (u->source.follows) {
@@ -45,7 +44,7 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	s->sha256[0] = '\0';
 	update_notes_fit(s, st);
 	update_notes_forget_part(s);
-	update_notes_keep(place->dir, place->name, s);
+	update_keep_notes(u);
 }
 
 /* --- receiving ---------------------------------------------------------- */
@@ -168,12 +167,11 @@ is_same_file(const struct update *u, const char *sha256)
 	char installed[UPDATE_DIGEST_CHARS], received[UPDATE_DIGEST_CHARS];
 
 	if (!t->is_good || t->st.st_size != u->part.len ||
-	    !update_unwanted_hash(t->path, t->fd, installed))
+	    !working_hash(t->fd, t->path, installed))
 		return false;
 	if (sha256[0] != '\0')
 		return strcmp(installed, sha256) == 0;
-	return update_unwanted_hash(u->source.from.shown, u->part.fd,
-		   received) &&
+	return working_hash(u->part.fd, u->source.from.shown, received) &&
 	    strcmp(installed, received) == 0;
 }
 
@@ -211,8 +209,7 @@ is_unwanted(struct update *u, const struct fetch *f)
 {
 	if (u->notes.unwanted_files[0] == '\0')
 		return false;
-	if (!update_unwanted_hash(u->source.from.shown, u->part.fd,
-		u->fresh_sha256))
+	if (!working_hash(u->part.fd, u->source.from.shown, u->fresh_sha256))
 		return true;
 	/* A rollback that was killed left the installed file where it is. */
 	if (u->options->force ||
@@ -231,11 +228,9 @@ static enum update_outcome
 verify_and_install(struct update *u, const struct fetch *f)
 {
 	const struct update_installed *t = &u->installed;
-	const char *shown = u->source.from.shown;
 	enum update_outcome outcome;
 	int fd = u->part.fd;
 	struct stat st;
-	bool ok;
 
 	if (!update_received_end(&u->filter.received)) {
 		/* The server's file is the wrong size: nothing to resume. */
@@ -266,24 +261,10 @@ verify_and_install(struct update *u, const struct fetch *f)
 		u->keep_part |= update_resume_is_possible(u);
 		return UPDATE_FAILED;
 	}
-	if (u->source.limits.stopped()) {
-		cli_error("%s: interrupted", shown);
-		return UPDATE_FAILED;
-	}
-	if (u->options->dry_run)
-		return UPDATE_REPLACED;
-	if (fstat(fd, &st) == -1) {
-		cli_error("%s: %s", t->path, strerror(errno));
-		return UPDATE_FAILED;
-	}
-	/* From here on the handlers of host/replace end this on a signal. */
-	u->part.fd = -1;
-	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
-	if (u->replaced) {
-		update_seen_keep(u);
+	outcome = update_put_in_place(u, &st);
+	if (u->replaced)
 		note_installed(u, f, &st);
-	}
-	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
+	return outcome;
 }
 
 /* The same of a published folder. */
@@ -308,8 +289,7 @@ follow_filter(struct update *u)
 		report_unwanted(u);
 		u->notes.rolled_back = 1;
 		if (!u->options->dry_run)
-			update_notes_keep(t->place.dir, t->place.name,
-			    &u->notes);
+			update_keep_notes(u);
 		return UPDATE_FAILED;
 	case UPDATE_FOLLOW_NEWER:
 		break;

@@ -174,7 +174,6 @@ check_expiry(const struct update *u, int64_t expires)
 static bool
 note_index(struct update *u, const char *sha256)
 {
-	const struct replace *place = &u->installed.place;
 	const struct index *x = &u->follow.index;
 	struct update_notes *s = &u->notes;
 
@@ -191,11 +190,7 @@ note_index(struct update *u, const char *sha256)
 	memcpy(s->index_signers, u->source.signers_name,
 	    sizeof(s->index_signers));
 	memcpy(s->index_source, u->source.name, sizeof(s->index_source));
-	if (u->options->dry_run ||
-	    update_notes_save(place->dir, place->name, s))
-		return true;
-	return cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
-	    u->installed.path, place->name, strerror(errno));
+	return update_save_notes(u);
 }
 
 /* Verifies and parses the index fd. False after a message. */
@@ -317,7 +312,7 @@ find_installed(struct update *u, const char *sha256)
 	if (sha256 != NULL)
 		snprintf(w->installed, sizeof(w->installed), "%s", sha256);
 	else
-		return update_unwanted_hash(t->path, t->fd, w->installed);
+		return working_hash(t->fd, t->path, w->installed);
 	return true;
 }
 
@@ -359,7 +354,6 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 void
 update_follow_note(struct update *u, const struct stat *st)
 {
-	const struct replace *place = &u->installed.place;
 	const struct update_follow *w = &u->follow;
 	struct update_notes *s = &u->notes;
 
@@ -371,7 +365,7 @@ update_follow_note(struct update *u, const struct stat *st)
 	snprintf(s->file, sizeof(s->file), "%s", file_set(u));
 	update_notes_fit(s, st);
 	update_notes_forget_part(s);
-	update_notes_keep(place->dir, place->name, s);
+	update_keep_notes(u);
 }
 
 uint64_t

@@ -272,7 +272,6 @@ correct_sources(struct update *u)
 static void
 report_unwanted(struct update *u)
 {
-	const struct update_installed *t = &u->installed;
 	char date[UPDATE_DATE_BYTES + 4], name[UPDATE_DATE_BYTES + 8];
 
 	snprintf(name, sizeof(name), "list%s",
@@ -282,7 +281,7 @@ report_unwanted(struct update *u)
 		return;
 	correct_sources(u);
 	u->notes.rolled_back = 1;
-	update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	update_keep_notes(u);
 }
 
 /*
@@ -428,7 +427,7 @@ is_wanted(const char *shown, int part, const char *sha256,
 	if (records != NULL && records->why[0] != '\0')
 		return report_no_list(shown, records->why);
 	/* Who parsed it does not say what it is. */
-	if (!update_unwanted_hash(shown, part, digest))
+	if (!working_hash(part, shown, digest))
 		return false;
 	if (strcmp(digest, sha256) == 0)
 		return true;
@@ -475,32 +474,19 @@ receive(struct update *u, const char *url, const char *sha256,
 static enum update_outcome
 replace_list(struct update *u, const char *sources)
 {
-	struct update_installed *t = &u->installed;
-	int fd = u->part.fd;
+	const struct update_installed *t = &u->installed;
 	struct stat st;
-	bool ok;
+	const enum update_outcome outcome = update_put_in_place(u, &st);
 
-	if (u->source.limits.stopped()) {
-		cli_error("%s: interrupted", u->source.from.shown);
-		return UPDATE_FAILED;
-	}
-	if (fstat(fd, &st) == -1) {
-		cli_error("%s: %s", t->path, strerror(errno));
-		return UPDATE_FAILED;
-	}
-	/* From here on the handlers of host/replace end this on a signal. */
-	u->part.fd = -1;
-	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
-	if (u->replaced) {
-		update_seen_keep(u);
-		if (u->source.follows)
-			update_follow_note(u, &st);
-		else
-			update_notes_keep(t->place.dir, t->place.name,
-			    &u->notes);
-		ok = update_sources_write(t->path, sources, t->is_good) && ok;
-	}
-	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
+	if (!u->replaced)
+		return outcome;
+	if (u->source.follows)
+		update_follow_note(u, &st);
+	else
+		update_keep_notes(u);
+	return update_sources_write(t->path, sources, t->is_good) ?
+	    outcome :
+	    UPDATE_FAILED;
 }
 
 /* Whether the part is all of the list that the manifest names. */
@@ -513,7 +499,7 @@ was_received(struct update *u)
 
 	return u->part.len > 0 && tasks_records(shown, u->part.fd, &l->fresh) &&
 	    l->fresh.why[0] == '\0' &&
-	    update_unwanted_hash(shown, u->part.fd, digest) &&
+	    working_hash(u->part.fd, shown, digest) &&
 	    strcmp(digest, l->manifest.blocklist_sha256) == 0;
 }
 
@@ -643,7 +629,7 @@ replace_lookup(struct update *u, struct update_installed *t)
 	if (m->lookup_url[0] == '\0')
 		return cli_error("%s: names no lookup file",
 		    u->source.from.shown);
-	if (t->fd != -1 && update_unwanted_hash(t->path, t->fd, sha256) &&
+	if (t->fd != -1 && working_hash(t->fd, t->path, sha256) &&
 	    strcmp(sha256, m->lookup_sha256) == 0)
 		return true;
 	ok = update_part_open(&part, t->place.dir, t->place.name, t->path) &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/resume.h"
 
-#include <errno.h>
 #include <string.h>
 
 bool
@@ -30,7 +29,6 @@ bool
 update_resume_note(struct update *u, const struct fetch *f, off_t at,
     const char *source)
 {
-	const struct update_installed *t = &u->installed;
 	struct update_notes *s = &u->notes;
 
 	if (at != 0)
@@ -42,12 +40,7 @@ update_resume_note(struct update *u, const struct fetch *f, off_t at,
 		update_notes_boot(s->part_boot);
 	}
 	/* If killed before this: a note without bytes, which is safe. */
-	if (u->options->dry_run ||
-	    update_notes_save(t->place.dir, t->place.name, s))
-		return true;
-	progress_clear(&u->progress);
-	return cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
-	    t->path, t->place.name, strerror(errno));
+	return update_save_notes(u);
 }
 
 enum fetch_end

@@ -339,9 +339,8 @@ update_seen_roll_back(struct update *u, int previous)
 	struct update_notes *s = &u->notes;
 	char sha256[UPDATE_DIGEST_CHARS] = "";
 
-	if (!update_unwanted_hash(t->place.previous_name, previous,
-		u->fresh_sha256) ||
-	    (t->is_good && !update_unwanted_hash(t->path, t->fd, sha256)))
+	if (!working_hash(previous, t->place.previous_name, u->fresh_sha256) ||
+	    (t->is_good && !working_hash(t->fd, t->path, sha256)))
 		return false;
 	update_unwanted_remove(s, u->fresh_sha256);
 	if (t->is_good)

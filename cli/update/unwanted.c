@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "working/hash.h"
 
 /* The notes have them with a blank between two. */
 
@@ -60,11 +59,4 @@ update_unwanted_add(struct update_notes *s, const char *sha256)
 	next = text + strlen(text);
 	snprintf(next, sizeof(s->unwanted_files) - (size_t)(next - text),
 	    "%s%s", next > text ? " " : "", sha256);
-}
-
-bool
-update_unwanted_hash(const char *shown, int fd,
-    char sha256[static UPDATE_DIGEST_CHARS])
-{
-	return working_hash(fd, shown, sha256);
 }

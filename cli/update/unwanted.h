@@ -20,8 +20,4 @@ bool update_unwanted_has(const struct update_notes *s, const char *sha256);
 /* Prints that the server, shown, still has such a file, which is called name. */
 void update_unwanted_report(const char *shown, const char *name);
 
-/* Sets sha256 to that of the whole file fd. False after a message. */
-bool update_unwanted_hash(const char *shown, int fd,
-    char sha256[static UPDATE_DIGEST_CHARS]);
-
 #endif

@@ -15,30 +15,6 @@
 
 #define SECONDS_A_DAY 86400
 
-static volatile sig_atomic_t signal_caught;
-
-static void
-note_signal(int sig)
-{
-	signal_caught = sig;
-}
-
-static bool
-was_signalled(void)
-{
-	return signal_caught != 0;
-}
-
-static void
-catch_signals(void)
-{
-	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
-
-	/* These only set a flag: the run ends itself and removes its files. */
-	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
-	    note_signal);
-}
-
 /* --- going back --------------------------------------------------------- */
 
 static enum update_outcome
@@ -74,7 +50,7 @@ roll_back(struct update *u)
 		u->kind->note_rollback(u);
 	u->notes.sha256[0] = '\0';
 	update_notes_fit(&u->notes, &st);
-	update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	update_keep_notes(u);
 	if (!update_installed_exchange(t, &u->replaced) ||
 	    (u->kind->complete_rollback != NULL &&
 		!u->kind->complete_rollback(u)))
@@ -84,6 +60,54 @@ roll_back(struct update *u)
 out:
 	close(previous);
 	return outcome;
+}
+
+/* --- what is noted, and put in place ------------------------------------ */
+
+void
+update_keep_notes(const struct update *u)
+{
+	const struct replace *place = &u->installed.place;
+
+	update_notes_keep(place->dir, place->name, &u->notes);
+}
+
+bool
+update_save_notes(struct update *u)
+{
+	const struct replace *place = &u->installed.place;
+
+	if (u->options->dry_run ||
+	    update_notes_save(place->dir, place->name, &u->notes))
+		return true;
+	progress_clear(&u->progress);
+	return cli_error("%s: cannot write .%s.keyveto-update beside it: %s",
+	    u->installed.path, place->name, strerror(errno));
+}
+
+enum update_outcome
+update_put_in_place(struct update *u, struct stat *st)
+{
+	const struct update_installed *t = &u->installed;
+	const int fd = u->part.fd;
+	bool ok;
+
+	if (u->source.limits.stopped()) {
+		cli_error("%s: interrupted", u->source.from.shown);
+		return UPDATE_FAILED;
+	}
+	if (u->options->dry_run)
+		return UPDATE_REPLACED;
+	if (fstat(fd, st) == -1) {
+		cli_error("%s: %s", t->path, strerror(errno));
+		return UPDATE_FAILED;
+	}
+	/* From here on the handlers of host/replace end this on a signal. */
+	u->part.fd = -1;
+	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
+	if (u->replaced)
+		update_seen_keep(u);
+	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
 }
 
 /* --- one source --------------------------------------------------------- */
@@ -243,7 +267,7 @@ update_file(struct update *u, const char *path)
 	if (!update_installed_open(t, path) || !u->kind->read_installed(u))
 		return UPDATE_FAILED;
 	/* After update_installed_open, which sets handlers, too. */
-	catch_signals();
+	cli_note_signals();
 	/* Let such a write(2) fail. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -260,12 +284,12 @@ update_file(struct update *u, const char *path)
 	if (!u->source.follows && !u->options->rollback &&
 	    !u->options->dry_run && u->notes.index_expires != 0) {
 		u->notes.index_expires = 0;
-		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+		update_keep_notes(u);
 	}
 	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
 	if (outcome == UPDATE_CURRENT && update_seen_keep_current(u) &&
 	    !u->options->dry_run)
-		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+		update_keep_notes(u);
 	if (u->source.follows && outcome != UPDATE_FAILED &&
 	    !u->options->dry_run && !u->options->rollback)
 		update_deliver_clean(u);
@@ -283,7 +307,7 @@ update_file(struct update *u, const char *path)
 	if (outcome != UPDATE_FAILED && !u->options->rollback &&
 	    u->kind->complete != NULL) {
 		/* The handlers are those of host/replace now. */
-		catch_signals();
+		cli_note_signals();
 		if (!u->kind->complete(u))
 			outcome = UPDATE_FAILED;
 	}
@@ -307,7 +331,8 @@ update_one(const struct update_settings *settings,
 	u->installed.fd = u->installed.place.dir = u->installed.place.lock = -1;
 	u->installed.place.old = u->installed.place.fd = -1;
 	u->list.text = -1;
-	if (update_source_open(&u->source, settings, o, was_signalled, &path))
+	if (update_source_open(&u->source, settings, o, cli_was_signalled,
+		&path))
 		outcome = update_file(u, path);
 	*toldp |= u->told;
 	update_installed_close(&u->installed);
@@ -343,7 +368,7 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 			  "are several sources");
 		return UPDATE_FAILED;
 	}
-	for (size_t i = 0; i < n && signal_caught == 0; i++) {
+	for (size_t i = 0; i < n && !cli_was_signalled(); i++) {
 		const char *name = o->n_sources > 0 ?
 		    o->source[i] :
 		    c->source[one ? 0 : first + i].name;
@@ -357,7 +382,7 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 		outcome = update_one(&s, o, toldp);
 		worst = outcome == UPDATE_FAILED ? UPDATE_FAILED : worst;
 	}
-	return signal_caught != 0 ? UPDATE_FAILED : worst;
+	return cli_was_signalled() ? UPDATE_FAILED : worst;
 }
 
 /* Reads the settings; those that only root may read are not for others. */
@@ -444,8 +469,8 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		outcome = update_sources(&conf, o, &told);
 	}
 	update_conf_free(&conf);
-	if (signal_caught != 0 && outcome == UPDATE_FAILED)
-		raise(signal_caught);
+	if (cli_was_signalled() && outcome == UPDATE_FAILED)
+		raise(cli_noted_signal());
 	if (!cli_stdout_ok() || outcome == UPDATE_FAILED)
 		return CLI_UNCHECKED;
 	return told ? CLI_LISTED : CLI_NOTHING_LISTED;

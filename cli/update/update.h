@@ -20,6 +20,7 @@
 #include "update/sources.h"
 #include "update/unwanted.h"
 #include "upkeep/notes.h"
+#include "working/hash.h"
 
 /* The result. The zero value is failure. */
 enum update_outcome {
@@ -108,6 +109,18 @@ struct update {
 	struct update_filter filter;
 	struct update_list list;
 };
+
+/* Saves u->notes, as well as it can. */
+void update_keep_notes(const struct update *u);
+/* The same, unless nothing may change. False after a message. */
+bool update_save_notes(struct update *u);
+
+/*
+ * Puts the verified part into the place of the installed file, whose stat *st
+ * becomes, unless nothing may change. UPDATE_FAILED comes after a message;
+ * u->replaced tells whether it is in place.
+ */
+enum update_outcome update_put_in_place(struct update *u, struct stat *st);
 
 /* "updated", or whatever was done to the file: for print_outcome. */
 const char *update_verb(const struct update *u);
