@@ -233,23 +233,6 @@ record_get_number(struct kv_bytes *b, uint64_t *np)
 	return true;
 }
 
-bool
-record_get_limited(struct kv_bytes *b, uint64_t max, uint64_t *np)
-{
-	return record_get_number(b, np) && *np <= max;
-}
-
-bool
-record_get_flag(struct kv_bytes *b, bool *flagp)
-{
-	uint64_t n;
-
-	if (!record_get_limited(b, 1, &n))
-		return false;
-	*flagp = n == 1;
-	return true;
-}
-
 /* A number of the width that it has in memory. */
 union number {
 	uint8_t byte;
@@ -275,7 +258,7 @@ get_number(struct kv_bytes *b, const struct record_field *f)
 	union number n;
 	uint64_t whole;
 
-	if (!record_get_limited(b, f->max, &whole) || whole < f->min)
+	if (!record_get_number(b, &whole) || whole < f->min || whole > f->max)
 		return false;
 	if (f->size == 1)
 		n.byte = (uint8_t)whole;

@@ -77,11 +77,8 @@ KV_MUST_CHECK bool record_get_text(struct kv_bytes *b, char *text, size_t cap);
 /* Returns a copy of a string without a NUL, to be freed. NULL for any other. */
 char *record_copy_text(struct kv_bytes *b);
 
-/* Reads a number that record_add_number wrote; one of at most max; 0 or 1. */
+/* Reads a number that record_add_number wrote. */
 KV_MUST_CHECK bool record_get_number(struct kv_bytes *b, uint64_t *np);
-KV_MUST_CHECK bool record_get_limited(struct kv_bytes *b, uint64_t max,
-    uint64_t *np);
-KV_MUST_CHECK bool record_get_flag(struct kv_bytes *b, bool *flagp);
 
 /*
  * A field of a record. A list of them writes a record and reads it, so that both

@@ -82,7 +82,6 @@ make_hit(const struct input_key *key, const struct kv_decision *d)
 {
 	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
 	struct hit *hit = calloc(1, sizeof(*hit));
-	uint8_t digest[KV_SHA256_BYTES];
 
 	if (hit == NULL || !set_spki(hit, key) ||
 	    (hit->type = strdup(key->type)) == NULL) {
@@ -91,10 +90,7 @@ make_hit(const struct input_key *key, const struct kv_decision *d)
 	}
 	hit->bits = key->bits;
 	hit->allowed = d->verdict == KV_VERDICT_ALLOWED;
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, hit->fingerprint);
-	}
+	finding_format_fingerprint(&key->key, hit->fingerprint);
 	hit->has_hash = input_hashes(key, hash) == 1;
 	if (hit->has_hash)
 		hit->hash = hash[0];

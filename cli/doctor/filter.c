@@ -165,9 +165,7 @@ static void
 check_canary(const struct input_key *key, void *arg)
 {
 	struct canaries *c = arg;
-	/* Empty for a key of a type that SSH does not have. */
-	char fingerprint[KV_FINGERPRINT_BYTES] = "";
-	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
 	struct kv_decision decision;
 
 	c->keys++;
@@ -177,10 +175,7 @@ check_canary(const struct input_key *key, void *arg)
 		return;
 	if (c->missing++ >= CANARIES_SHOWN)
 		return;
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, fingerprint);
-	}
+	finding_format_fingerprint(&key->key, fingerprint);
 	doctor_add(c->d, DOCTOR_BROKEN,
 	    "install a filter or a list that has it, or take it out of the "
 	    "file",

@@ -33,18 +33,14 @@ static void
 check_key(const struct input_key *key, void *arg)
 {
 	struct doctor *d = arg;
-	char fingerprint[KV_FINGERPRINT_BYTES] = "";
-	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
 	struct kv_decision decision;
 
 	judging_key(&d->judging.judge, key, d->now, &decision);
 	if (decision.verdict != KV_VERDICT_LISTED ||
 	    decision.list != &kv_built_in)
 		return;
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, fingerprint);
-	}
+	finding_format_fingerprint(&key->key, fingerprint);
 	doctor_add(d, is_refused(d, &decision) ? DOCTOR_WARNING : DOCTOR_BROKEN,
 	    REMEDY,
 	    "%s:%" PRIu64 ": anybody makes certificates of this CA, %s %s (%s)",

@@ -352,9 +352,7 @@ answer_question(struct record_out *out, void *arg)
 		    (unsigned int)q->uid, strerror(errno));
 	else
 		yes = q->f(q->arg, why, sizeof(why));
-	record_begin(out, yes ? TAG_YES : TAG_NO);
-	record_add_text(out, why);
-	record_end(out);
+	record_send(out, yes ? TAG_YES : TAG_NO, R_TEXT(why));
 }
 
 bool

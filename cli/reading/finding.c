@@ -59,12 +59,23 @@ finding_set_verdict(struct finding *f, const struct kv_judge *judge,
 }
 
 void
+finding_format_fingerprint(const struct kv_pubkey *key,
+    char text[static KV_FINGERPRINT_BYTES])
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	text[0] = '\0';
+	if (key->type == KV_KEY_NONE)
+		return;
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, text);
+}
+
+void
 finding_describe(struct finding *f, const struct kv_judge *judge,
     finding_name_fn name, const struct input_key *key,
     const struct kv_decision *d, bool json)
 {
-	uint8_t digest[KV_SHA256_BYTES];
-
 	*f = (struct finding){
 		.path = span_of(key->path),
 		.line = key->line,
@@ -77,10 +88,8 @@ finding_describe(struct finding *f, const struct kv_judge *judge,
 	finding_set_verdict(f, judge, name, d);
 	memcpy(f->fingerprint, d->fingerprint, sizeof(f->fingerprint));
 	/* The judge computes no fingerprint of a clean key. */
-	if (d->fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, f->fingerprint);
-	}
+	if (d->fingerprint[0] == '\0')
+		finding_format_fingerprint(&key->key, f->fingerprint);
 	if (json)
 		digest_spki(key, f->spki_sha256);
 }

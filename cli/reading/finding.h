@@ -59,6 +59,10 @@ void finding_describe(struct finding *f, const struct kv_judge *judge,
     finding_name_fn name, const struct input_key *key,
     const struct kv_decision *d, bool json);
 
+/* Sets text to the key's fingerprint; "" for a type that SSH does not have. */
+void finding_format_fingerprint(const struct kv_pubkey *key,
+    char text[static KV_FINGERPRINT_BYTES]);
+
 /* The list of the key that is no file, or NULL. */
 const struct kv_list *finding_list(const struct finding *f);
 

@@ -46,17 +46,17 @@ has_failed(const struct talk *t)
 static bool
 receive_hello(struct talk *t, struct kv_bytes b)
 {
-	uint64_t version, walls;
+	unsigned int walls;
+	uint64_t version;
 
-	if (!record_get_number(&b, &version) || version != READING_VERSION ||
-	    !record_get_limited(&b, WALL_ALL, &walls) || b.left != 0)
+	if (!record_get_all(&b, R_ANY(version), R_NUMBER(walls, WALL_ALL)) ||
+	    version != READING_VERSION)
 		return false;
 	t->greeted = true;
 	if (t->wallsp != NULL)
-		*t->wallsp = (unsigned int)walls;
+		*t->wallsp = walls;
 	else if (!t->quiet)
-		wall_warn("the reader of files",
-		    WALL_ALL & ~(unsigned int)walls);
+		wall_warn("the reader of files", WALL_ALL & ~walls);
 	return true;
 }
 

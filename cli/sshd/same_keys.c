@@ -115,9 +115,7 @@ read_files(struct record_out *out, void *arg)
 			(void)hash_file(path, r);
 	}
 	SHA256Final(digest, &r->hash);
-	record_begin(out, FILES_READ);
-	record_add_bytes(out, digest, sizeof(digest));
-	record_end(out);
+	record_send(out, FILES_READ, R_BYTES(digest));
 }
 
 /* Sets digest to the SHA-256 of what sshd reads from the files by settings. */

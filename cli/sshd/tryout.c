@@ -324,9 +324,8 @@ open_session(struct record_out *out, void *arg)
 	r = pam_start_confdir(SERVICE, "root", &conv, t->folder, &pamh);
 	if (r == PAM_SUCCESS && (r = pam_putenv(pamh, info)) == PAM_SUCCESS)
 		r = pam_open_session(pamh, 0);
-	record_begin(out, r == PAM_SUCCESS ? OPENED : NOT_OPENED);
-	record_add_text(out, pam_strerror(pamh, r));
-	record_end(out);
+	record_send(out, r == PAM_SUCCESS ? OPENED : NOT_OPENED,
+	    R_STRING(pam_strerror(pamh, r)));
 }
 
 bool

@@ -242,14 +242,14 @@ receive_path(struct kv_bytes b, void *arg)
 	struct kv_span path;
 	bool is_path;
 
-	if (x->ended || !record_get_flag(&b, &is_path))
+	if (x->ended || !record_get(&b, R_FLAG(is_path)))
 		return false;
 	if (!is_path) {
 		x->ended = true;
 		return record_get_all(&b, R_TEXT(x->why));
 	}
-	if (kv_bytes_get_string(&b, &path) != KV_OK || b.left != 0 ||
-	    path.len >= LOOKUP_LINE_MAX || x->n++ == LOOKUP_PATHS_MAX)
+	if (!record_get_all(&b, R_SPAN(path)) || path.len >= LOOKUP_LINE_MAX ||
+	    x->n++ == LOOKUP_PATHS_MAX)
 		return false;
 	x->give(path, x->arg);
 	return true;

@@ -29,13 +29,9 @@ tell_problem(const struct input_problem *p, void *arg)
 static void
 tell_listed(const struct input_key *key, const char *in)
 {
-	char fingerprint[KV_FINGERPRINT_BYTES] = "";
-	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
 
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, fingerprint);
-	}
+	finding_format_fingerprint(&key->key, fingerprint);
 	cli_error("%s:%" PRIu64 ": %s%s%s%s is in %s, and NeverListed says "
 		  "that it must not be",
 	    key->path, key->line, key->type,
