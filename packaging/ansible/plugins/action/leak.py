@@ -182,7 +182,7 @@ class ActionModule(ActionBase):
         self.judge()
         self.look_for_sessions(result)
         if self.wanted["sessions"] == "end" and not self.leak["ended"]:
-            return "sessions that came in by the key are still open"
+            return "sessions that came in by the key may still be open: %s" % self.leak.get("sessions_unknown", "")
         if not self.leak["listed"]:
             return "the key is still let in: no list of this host has it"
         return None if self.leak["guarded"] else "the key is still let in: keyveto is not enabled in sshd here"
@@ -203,11 +203,12 @@ class ActionModule(ActionBase):
     def look_for_sessions(self, result):
         """The open sessions that came in by the key. They are ended if that is asked for."""
         keys = [word for key in self.keys for word in ("--key", key)]
+        logs = [word for log in self.wanted["logs"] for word in ("--log", log)]
         end = ("--end", "--yes") if self.wanted["sessions"] == "end" else ()
-        status, out, said = self.there(self.words("sessions", "--listed", "--json", *keys, *end))
+        status, out, said = self.there(self.words("sessions", "--json", *keys, *logs, *end))
         # Of what cannot be checked the verdict is error.
         self.leak["sessions"] = [one for one in objects(out) if one.get("session") and one.get("verdict") != "error"]
-        self.leak["ended"] = bool(end) and all(one.get("ended") for one in self.leak["sessions"])
+        self.leak["ended"] = bool(end) and status in (0, 1) and all(one.get("ended") for one in self.leak["sessions"])
         if status not in (0, 1):
             self.leak["sessions_unknown"] = said
             result.setdefault("warnings", []).append("open sessions are not all known: %s" % said)

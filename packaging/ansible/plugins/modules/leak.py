@@ -59,6 +59,11 @@ options:
     type: str
     choices: [list, end]
     default: list
+  logs:
+    description: With V(verified), what C(keyveto sessions --log) reads on the host. By default it finds the log.
+    type: list
+    elements: str
+    default: []
   list:
     description: With V(published), the exact list on the publisher's host.
     type: path
@@ -149,6 +154,7 @@ ARGUMENTS = {
     "sources": {"type": "list", "elements": "str", "default": []},
     "accept_refused": {"type": "bool", "default": False},
     "sessions": {"type": "str", "choices": ["list", "end"], "default": "list"},
+    "logs": {"type": "list", "elements": "str", "default": []},
     "list": {"type": "path", "default": "/srv/keyveto/ours.dat"},
     "folder": {"type": "path", "default": "/srv/keyveto/site"},
     "signing_key": {"type": "path", "no_log": False},
