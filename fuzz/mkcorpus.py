@@ -235,8 +235,10 @@ def make_owners():
 def make_reports():
     """Where the parts meet, and what stands beside what was found."""
     seed("scanner_report", "text", b"\x20" + b'"a \\u004b K\\n"')
-    seed("scanner_report", "git", b"\x40" + b'{"owner": {"login": "a", "key": "K1"}, "file": "K", "line": 3, "sha": "K"}')
-    seed("scanner_report", "finding", b"\x60" + b'[{"DetectorName": "K", "Raw": "K2", "SourceMetadata": {"K": ["K"]}}, 1e3]')
+    seed("scanner_report", "git", b"\x40" +
+         b'{"owner": {"login": "a", "key": "K1"}, "file": "K", "line": 3, "sha": "K"}')
+    seed("scanner_report", "finding", b"\x60" +
+         b'[{"DetectorName": "K", "Raw": "K2", "SourceMetadata": {"K": ["K"]}}, 1e3]')
 
 
 def make_proofs():

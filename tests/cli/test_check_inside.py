@@ -508,10 +508,10 @@ def test_long_lines_of_json_are_searched_to_their_end(scratch):
 
 
 def test_a_file_that_is_named_and_holds_nothing_like_a_key_is_one_problem(scratch):
+    no_report = ": no key in this JSON, and it is no report of gitleaks, betterleaks, TruffleHog, GitHub or GitLab"
     passwd = "".join(f"user{number}:x:{number}:{number}:A, B:/home/{number}:/bin/sh\n" for number in range(400))
     for data, place in (("hello world\n", ":1: no key on this line"), ("hello\nworld\n", ": no key in this file"),
-                        ('{"keys": [],\n "x": 1}\n', ": no key in this JSON, and it is no report of gitleaks, "
-                                                         "betterleaks, TruffleHog, GitHub or GitLab"), (passwd, ": no key in this file"),
+                        ('{"keys": [],\n "x": 1}\n', no_report), (passwd, ": no key in this file"),
                         ('a "b\n' * 9, ": no key in this file"), ("x\n" * 12_000, ": no key in this file")):
         path = write(scratch / "d" / "file", data)
         equal(check(path, status=2).problems, [f"{path}{place}"], data[:40])
