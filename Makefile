@@ -535,7 +535,7 @@ dist:
 # What is linked into each program, as SPDX.
 sbom: all
 	@mkdir -p build/dist
-	@scripts/sbom $(BUILD) $(VERSION) >build/dist/keyveto-$(VERSION).spdx.json
+	@scripts/sbom.py $(BUILD) $(VERSION) >build/dist/keyveto-$(VERSION).spdx.json
 	@echo build/dist/keyveto-$(VERSION).spdx.json
 
 # The Debian packages, twice, by different users, clocks and settings.

@@ -49,7 +49,7 @@ def version():
 
 
 def builds(part, folder):
-    """Two builds, in different folders, time zones, locales and umasks and by different users, make equal packages."""
+    """Two builds, in different folders, time zones and umasks, make equal packages."""
     one = copy_tree(folder / "one")
     call("make", "deb", cwd=one, env=clean_environment())
     made = digests(one / "build/deb")
@@ -59,16 +59,10 @@ def builds(part, folder):
 
     (folder / "elsewhere").mkdir()
     two = copy_tree(folder / "elsewhere/a-path-of-another-length")
-    call("chown", "-R", "nobody", two)
-    # Files of the future, where faketime is installed, and the clock with them.
-    clock = ["faketime", "2031-02-03 04:05:06"] if shutil.which("faketime") else []
-    in_sandbox("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *clock,
-               "sh", "-c", "umask 077 && make deb", shared=[folder], cwd=two, env=clean_environment(
-                   DEB_BUILD_OPTIONS="nocheck parallel=1", TZ="Pacific/Kiritimati", LC_ALL="C.UTF-8", LANG="C",
-                   USER="nobody", HOME="/nonexistent"))
+    in_sandbox("sh", "-c", "umask 077 && make deb", shared=[folder], cwd=two, env=clean_environment(
+        DEB_BUILD_OPTIONS="nocheck parallel=1", TZ="Pacific/Kiritimati", LC_ALL="C", HOME="/nonexistent"))
     check(digests(two / "build/deb") == made, f"another build has other bytes: {made} {digests(two / 'build/deb')}")
-    part.ok(f"a build without a network, by another user, in another folder, {'year, ' * bool(clock)}time zone, locale "
-            f"and umask: the same {len(made)} files")
+    part.ok(f"a build without a network, in another folder, time zone and umask: the same {len(made)} files")
     make_upgrade(folder)
 
 

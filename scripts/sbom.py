@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Writes what is linked into each program of a build as SPDX 2.3, in JSON: scripts/sbom BUILD VERSION
+"""Writes what is linked into each program of a build as SPDX 2.3, in JSON: scripts/sbom.py BUILD VERSION
 
 The libraries are those that the loader finds for a program, by its own list (NEEDED) and by theirs; the guard's libmd,
 which the linker copied; and xxHash, which is all headers, in programs of a source that includes it. Each is named
@@ -33,7 +33,7 @@ def packages_of(paths):
     owners = {named[name]: package for package, name in (line.split(": ", 1) for line in told.splitlines())}
     missing = set(paths) - set(owners)
     if missing:
-        sys.exit(f"scripts/sbom: no Debian package has {' '.join(sorted(missing))}")
+        sys.exit(f"scripts/sbom.py: no Debian package has {' '.join(sorted(missing))}")
     query = read("dpkg-query", "-W", "-f=${binary:Package}\\t${Package} ${Version}\\n", *set(owners.values()))
     known = dict(line.split("\t") for line in query.splitlines())
     return {path: known.get(package, known.get(package.split(":")[0])).split() for path, package in owners.items()}
@@ -53,7 +53,7 @@ def includes_xxhash(program):
     told = read("readelf", "--debug-dump=info", "--dwarf-depth=1", program)
     sources = [ROOT / name for name in re.findall(r"DW_AT_name .*: (\S+\.c)\s", told)]
     if not sources:
-        sys.exit(f"scripts/sbom: {program} does not name its sources: build it with -g")
+        sys.exit(f"scripts/sbom.py: {program} does not name its sources: build it with -g")
     return any("<xxhash.h>" in source.read_text(encoding="utf-8") for source in sources if source.exists())
 
 
