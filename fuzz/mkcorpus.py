@@ -89,6 +89,26 @@ def make_pem():
             seed("pem", "der", der)
 
 
+def make_pem_of_openssl():
+    """Keys, certificates and requests, each with a private key in its own form and in PKCS#8."""
+    def openssl(*words, text=None):
+        return subprocess.run(["openssl", *words], input=text, capture_output=True, check=True).stdout
+    dsa = openssl("dsa", text=openssl("dsaparam", "-genkey", "-noout", "1024"))
+    for name, own in (("rsa", openssl("genrsa", "-traditional", "1024")), ("dsa", dsa),
+                      ("ec", openssl("ecparam", "-genkey", "-noout", "-name", "prime256v1")),
+                      ("ed448", openssl("genpkey", "-algorithm", "ED448"))):
+        seed("pem", f"own-{name}", own)
+        seed("pem", f"pkcs8-{name}", openssl("pkcs8", "-topk8", "-nocrypt", text=own))
+        seed("pem", f"public-{name}", openssl("pkey", "-pubout", text=own))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(own)
+            file.flush()
+            request = ("req", "-new", "-key", file.name, "-subj", "/CN=a")
+            seed("pem", f"request-{name}", openssl(*request))
+            seed("pem", f"certificate-{name}", openssl(*request, "-x509"))
+    seed("pem", "encrypted", openssl("pkcs8", "-topk8", "-passout", "pass:a", text=dsa))
+
+
 def make_lists():
     """A hash to look up, then a list."""
     hashes = sorted(hashlib.sha256(b"%d" % i).digest()[:15] for i in range(600))
@@ -267,6 +287,32 @@ def make_audits():
         seed("audit", f"host{number}", "".join(json.dumps(one) + "\n" for one in lines))
 
 
+def make_pam_sessions():
+    """Options, then configuration, user, rhost, tty and service, and what sshd tells PAM."""
+    plain = dict(plain_blobs())
+    key, rsa = ((name.decode() if isinstance(name, bytes) else name) + " " + base64.b64encode(blob).decode()
+                for name, blob in (("ssh-ed25519", plain["ed25519"]), ("ssh-rsa", plain["rsa"])))
+    print_of = base64.b64encode(hashlib.sha256(plain["ed25519"]).digest()).decode().rstrip("=")
+    filters = "Filter /f\n"
+    denied, broken = f"{filters}DenyKey SHA256:{print_of} why not\n", "Filter f\n"
+    allowed = f"{filters}AllowKey SHA256:{print_of} until=2999-01-01 because\nMessage \"%t %f\"\n"
+    for name, how, config, user, tty, info in (
+            ("clean", 4, filters, "a", "ssh", f"publickey {key}\n"), ("none", 0, filters, "a", "ssh", "password\n"),
+            ("denied", 0, denied, "a", "ssh", f"publickey {key}\nhostbased/x {rsa}\n"),
+            ("denied-root", 0, denied, "root", "ssh", f"publickey {key}\n"),
+            ("denied-nobody", 0, denied, "", "ssh", f"publickey {key}\n"),
+            ("denied-always", 1, denied, "a", "ssh", f"publickey {key}"),
+            ("denied-never", 2, denied, "root", "ssh", f"publickey {key}"),
+            ("denied-sudo", 9, denied, "root", "/dev/pts/1", f"publickey {key}"),
+            ("allowed", 0, allowed, "a", "ssh", f"publickey {key}\n"),
+            ("broken", 0, broken, "a", "ssh", f"publickey {rsa}\n"),
+            ("option", 3, filters, "a", "ssh", f"publickey {rsa}\n"),
+            ("list", 0, "Blocklist /l\nOnError deny\n", "a", "ssh", f"publickey {rsa}\n"),
+            ("unsupported", 0, "Filter /f\nOnUnsupported deny\n", "a", "ssh", "publickey sk-new@x AAAACHNrLW5ld0B4\n"),
+            ("cut", 0, filters, "a", "ssh", f"publickey {key[:30]}\npublickey\npublickey  \n")):
+        seed("pam_session", name, bytes([how]) + "\0".join((config, user, "::1", tty, "sshd", info)).encode())
+
+
 def main():
     for name, blob in blobs():
         text = base64.b64encode(blob).decode()
@@ -306,6 +352,7 @@ def main():
     seed("pam_stack", "include", "session requisite pam_keyveto.so\nsession include sshd\n")
     make_nosecret()
     make_pem()
+    make_pem_of_openssl()
     make_lists()
     make_inside()
     make_sources()
@@ -319,6 +366,7 @@ def main():
     make_deltas()
     make_proofs()
     make_audits()
+    make_pam_sessions()
 
 
 if __name__ == "__main__":
