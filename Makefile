@@ -378,34 +378,42 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)
 	cli/reading/facts.c cli/reading/finding.c cli/sets/list_date.c cli/base/color.c cli/base/json_text.c \
 	cli/reading/keys.c cli/reading/lines.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
 	cli/host/program.c cli/command.c cli/nearest.c cli/weak/class.c cli/weak/records.c
-FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+# fuzz/build sets these four to what OSS-Fuzz, or anybody, fuzzes with.
+FUZZ_CC = clang
+FUZZ_CFLAGS = -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all
+FUZZ_LINK = $(FUZZ_CC) $(FUZZ_CFLAGS)
+FUZZ_ENGINE =
 
 # What is fuzzed is compiled once, for all targets.
 FUZZ_OBJ = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(LIB_SRC) pam/auth_info.c \
 	$(FUZZ_CLI_SRC))
-FUZZ_CC = clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS)
 
 $(BUILD)/fuzz/obj/%.o: %.c Makefile
 	$(call say,FUZZ,$<)
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -MMD -MP -c -o $@ $<
+	$(Q)$(FUZZ_CC) $(KV_CPPFLAGS) -Ipam -Icli -Ifuzz -std=c11 $(FUZZ_CFLAGS) \
+		-MMD -MP -c -o $@ $<
 
 # An archive, because fuzz_audit has a page of its own.
 $(BUILD)/fuzz/libpage.a: $(BUILD)/report/page.o
 	@mkdir -p $(@D)
 	$(Q)$(AR) rcs $@ $<
 
-$(BUILD)/fuzz/%: fuzz/%.c fuzz/fuzz.h $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/fuzz/%.o $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a
 	$(call say,FUZZ,$@)
-	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a $(CLI_LIBS) \
+	$(Q)$(FUZZ_LINK) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(FUZZ_ENGINE) $(CLI_LIBS) \
 		$(NETWORK_LIBS)
 
 fuzz-targets: $(FUZZ)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
+
+# Which lines of each parser the corpus reaches.
+fuzz-coverage:
+	@scripts/deps all
+	@fuzz/coverage.py $(BUILD)/fuzz-coverage
 
 # The long forms of what `make check` samples, fuzzing, and what CI leaves out because
 # it runs the same tests once more: two hours and a half. The
@@ -577,8 +585,9 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-reproducible check-vm clean \
-	coverage deb demo deps dist format fuzz fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
+	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(WORKER_OBJ:.o=.d) $(PUBLISHER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \
-	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(MUSL:.checked=.d)
+	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(BUILD)/fuzz/obj/%.d) \
+	$(MUSL:.checked=.d)
