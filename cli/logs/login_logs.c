@@ -281,18 +281,20 @@ add_text_logs(struct login_logs *logs)
 }
 
 /*
- * The logs of this machine. in_memory: a journal that begins with the machine's
- * start goes before text logs. False without memory.
+ * The logs of this machine. all: also a journal that begins with the machine's
+ * start, and the text logs beside a journal. False without memory.
  */
 static bool
-add_default(struct login_logs *logs, bool in_memory)
+add_default(struct login_logs *logs, bool all)
 {
 	const bool journal = access(JOURNALCTL, X_OK) == 0;
 	const bool has_memory = journal && access(JOURNAL_IN_MEMORY, F_OK) == 0;
+	const bool has_disk = journal && access(JOURNAL_ON_DISK, F_OK) == 0;
 
-	if ((journal && access(JOURNAL_ON_DISK, F_OK) == 0) ||
-	    (in_memory && has_memory))
-		return add_name(logs, JOURNAL);
+	if ((has_disk || (all && has_memory)) && !add_name(logs, JOURNAL))
+		return false;
+	if (logs->n > 0 && !all)
+		return true;
 	return add_text_logs(logs) &&
 	    (logs->n > 0 || !has_memory || add_name(logs, JOURNAL));
 }

@@ -161,6 +161,19 @@ def test_copies_of_a_line_contradict_nothing(world, texts):
         assert alice.client in rows
 
 
+def test_a_text_log_is_read_beside_an_empty_journal(world, texts):
+    """As in a container: the journal's folder is there, and syslogd writes the log."""
+    identities, _, _ = people(world)
+    with real_sshd(world) as port, opened(port, "alice", identities["alice"]) as alice:
+        Path("/run/log/journal").mkdir(parents=True, exist_ok=True)
+        Path("/var/log/auth.log").write_bytes(texts(world.folder / "log").read_bytes())
+        try:
+            rows, _ = rows_of(world, status=1)
+        finally:
+            Path("/var/log/auth.log").unlink()
+        equal([(row["account"], row["verdict"]) for row in rows.values()], [("alice", "listed")])
+
+
 def test_a_line_of_an_earlier_process_with_this_number_does_not_count(world, texts):
     """Although it came from the same address and port."""
     identities, _, _ = people(world)
