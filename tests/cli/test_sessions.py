@@ -164,7 +164,7 @@ def test_copies_of_a_line_contradict_nothing(world, texts):
 def test_a_text_log_is_read_beside_an_empty_journal(world, texts):
     """As in a container: the journal's folder is there, and syslogd writes the log."""
     identities, _, _ = people(world)
-    with real_sshd(world) as port, opened(port, "alice", identities["alice"]) as alice:
+    with real_sshd(world) as port, opened(port, "alice", identities["alice"]):
         Path("/run/log/journal").mkdir(parents=True, exist_ok=True)
         Path("/var/log/auth.log").write_bytes(texts(world.folder / "log").read_bytes())
         try:
