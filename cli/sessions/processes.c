@@ -174,15 +174,27 @@ add_peer(uint64_t inode, void *arg)
 	return false;
 }
 
-/* Whether it listens where a peer came in: then it is the sshd that waits. */
+static bool
+listens_on(const struct peers *p, uint16_t port)
+{
+	for (size_t i = 0; i < p->n_listens; i++)
+		if (p->listens[i] == port)
+			return true;
+	return false;
+}
+
+/*
+ * Whether it listens where every peer came in: then it is the sshd that waits. A
+ * session of root's may forward a port, and have peers that came in there, but
+ * its own connection came in elsewhere.
+ */
 static bool
 is_listener(const struct peers *p)
 {
-	for (size_t i = 0; i < p->n_listens; i++)
-		for (size_t j = 0; j < p->s->n_peers; j++)
-			if (p->listens[i] == p->local[j])
-				return true;
-	return false;
+	for (size_t i = 0; i < p->s->n_peers; i++)
+		if (!listens_on(p, p->local[i]))
+			return false;
+	return true;
 }
 
 /* Sets where the process is connected to. False with errno. */

@@ -226,6 +226,22 @@ def test_who_was_not_let_in_yet_is_no_session(world, texts):
         contains(only_listed(world, texts, status=0)[1], "1 connection, 1 by a key: 0 listed, 0 not checked")
 
 
+def test_a_session_of_roots_through_whose_port_somebody_comes_is_told(world, texts):
+    """Its process has then both a port where it listens and a connection there, as the sshd that waits may have."""
+    identities, _, _ = people(world)
+    authorize_root(world, identities["alice"])
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        forwarded = unused.getsockname()[1]
+    with real_sshd(world) as port, contextlib.ExitStack() as stack:
+        behind = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        root = stack.enter_context(opened(port, "root", identities["alice"],
+                                          ("-R", f"{forwarded}:127.0.0.1:{behind.getsockname()[1]}")))
+        stack.enter_context(socket.create_connection(("127.0.0.1", forwarded)))
+        stack.enter_context(behind.accept()[0])
+        rows, _ = only_listed(world, texts, status=1)
+        equal(list(rows), [root.client])
+
+
 def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):
     """Unless --key names it, or a DenyKey line."""
     identities, listed, _ = people(world)
