@@ -24,6 +24,7 @@ struct found {
 	struct processes all;
 	struct sockets sockets;
 	struct sessions *sessions;
+	int error; /* why the sockets of a process cannot be read; or 0 */
 };
 
 static void
@@ -109,7 +110,10 @@ process_runs(const struct process *p)
 	return read_process(pid, &now) && now.start == p->start;
 }
 
-/* Calls each with the inode of each socket of the process, until one is true. */
+/*
+ * Calls each with the inode of each socket of the process, until one is true.
+ * Sets errno, to 0 if they can be read.
+ */
 static bool
 find_socket(const char *pid, bool (*each)(uint64_t inode, void *arg), void *arg)
 {
@@ -132,6 +136,7 @@ find_socket(const char *pid, bool (*each)(uint64_t inode, void *arg), void *arg)
 		    each(inode, arg);
 	}
 	closedir(dir);
+	errno = 0;
 	return found;
 }
 
@@ -202,18 +207,19 @@ static bool
 read_peers(const struct sockets *sockets, const char *pid, struct session *s)
 {
 	struct peers p = { .sockets = sockets, .s = s };
+	int error;
 
 	find_socket(pid, add_peer, &p);
-	if (!p.failed && is_listener(&p)) {
+	error = p.failed ? ENOMEM : errno;
+	if (error == 0 && is_listener(&p)) {
 		free(s->peer);
 		s->peer = NULL;
 		s->n_peers = 0;
 	}
 	free(p.listens);
 	free(p.local);
-	if (p.failed)
-		errno = ENOMEM;
-	return !p.failed;
+	errno = error;
+	return error == 0;
 }
 
 static bool
@@ -294,6 +300,20 @@ find_time(uint64_t start)
 	    (int64_t)(start / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
+/*
+ * Reads where a process of sshd's is connected to. False if it is not, has
+ * ended, or cannot be read: then f->error is set.
+ */
+static bool
+read_sockets(struct found *f, const char *pid, struct session *s)
+{
+	if (sockets_read(&f->sockets, pid) && read_peers(&f->sockets, pid, s))
+		return s->n_peers > 0;
+	if (errno != ENOENT && errno != ESRCH)
+		f->error = errno;
+	return false;
+}
+
 /* Fills in what serves a connection. False if the process does not. */
 static bool
 read_session(struct found *f, const struct process *p, struct session *s)
@@ -305,8 +325,7 @@ read_session(struct found *f, const struct process *p, struct session *s)
 	*s = (struct session){ .pid = p->pid, .start = p->start };
 	format_pid(p->pid, pid);
 	ok = sshd_process_kind_serving(pid) == SSHD_PROCESS_SSHD &&
-	    sockets_read(&f->sockets, pid) && read_peers(&f->sockets, pid, s) &&
-	    s->n_peers > 0;
+	    read_sockets(f, pid, s);
 	child = ok ? find_child(&f->all, s) : NULL;
 	ok = ok && (child == NULL || read_uid(child->pid, &s->uid)) &&
 	    !waits(p->pid, s->uid) && process_runs(p);
@@ -405,6 +424,9 @@ find_all(struct found *f)
 		}
 		all->v[all->n++] = s;
 	}
+	errno = f->error;
+	if (f->error != 0)
+		return false;
 	remove_children(f);
 	for (size_t i = 0; i < all->n; i++)
 		all->v[i].own = is_own(f, &all->v[i]);

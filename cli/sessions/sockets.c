@@ -107,7 +107,7 @@ add_files(struct sockets *s, const char *pid)
 bool
 sockets_read(struct sockets *s, const char *pid)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], after[PATH_MAX];
 
 	if (!proc_read_link(pid, "ns/net", path))
 		return false;
@@ -116,6 +116,12 @@ sockets_read(struct sockets *s, const char *pid)
 	sockets_free(s);
 	if (!add_files(s, pid))
 		return false;
+	/* The files of a process that has ended are missing, too. */
+	if (!proc_read_link(pid, "ns/net", after) || strcmp(path, after) != 0) {
+		sockets_free(s);
+		errno = ESRCH;
+		return false;
+	}
 	s->namespace = strdup(path);
 	return s->namespace != NULL;
 }

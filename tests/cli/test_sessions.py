@@ -242,6 +242,16 @@ def test_a_session_of_roots_through_whose_port_somebody_comes_is_told(world, tex
         equal(list(rows), [root.client])
 
 
+def test_root_that_the_kernel_does_not_show_sockets_does_not_call_all_clean(world, texts):
+    """As in a container without CAP_SYS_PTRACE."""
+    identities, _, _ = people(world)
+    with real_sshd(world) as port, opened(port, "alice", identities["alice"]):
+        done = subprocess.run(["setpriv", "--bounding-set=-sys_ptrace", KEYVETO, "sessions", "--filter", world.filter,
+                               "--log", texts(world.folder / "log")],
+                              capture_output=True, text=True, check=False, timeout=PATIENCE)
+        equal((done.returncode, done.stdout, done.stderr), (2, "", "keyveto: the processes: Permission denied\n"))
+
+
 def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):
     """Unless --key names it, or a DenyKey line."""
     identities, listed, _ = people(world)
