@@ -16,7 +16,8 @@ enum login_flags {
 	LOGIN_HOSTBASED = 2,
 	LOGIN_PARTIAL = 4,
 	LOGIN_MD5 = 8,
-	LOGIN_ALL = 15,
+	LOGIN_LACKS_CA = 16,
+	LOGIN_ALL = 31,
 };
 
 /* Each list of fields is of what is written and of what is read. */
@@ -31,7 +32,8 @@ reading_send_login(struct record_out *o, const struct reading_login *l)
 	const struct accepted *a = &l->a;
 	const unsigned int flags = (l->undated ? LOGIN_UNDATED : 0u) |
 	    (a->hostbased ? LOGIN_HOSTBASED : 0u) |
-	    (a->partial ? LOGIN_PARTIAL : 0u) | (a->md5 ? LOGIN_MD5 : 0u);
+	    (a->partial ? LOGIN_PARTIAL : 0u) | (a->md5 ? LOGIN_MD5 : 0u) |
+	    (a->lacks_ca ? LOGIN_LACKS_CA : 0u);
 	const struct kv_span key = { a->key, a->has_key ? sizeof(a->key) : 0 };
 	const struct kv_span ca = { a->ca, a->has_ca ? sizeof(a->ca) : 0 };
 
@@ -97,6 +99,7 @@ reading_receive_login(struct kv_bytes b, struct reading_login *l)
 	a->hostbased = (flags & LOGIN_HOSTBASED) != 0;
 	a->partial = (flags & LOGIN_PARTIAL) != 0;
 	a->md5 = (flags & LOGIN_MD5) != 0;
+	a->lacks_ca = (flags & LOGIN_LACKS_CA) != 0;
 	return *a->user != '\0' && *a->from != '\0' &&
 	    a->from[strspn(a->from, ACCEPTED_FROM_CHARS)] == '\0' &&
 	    b.left == 0;

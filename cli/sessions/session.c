@@ -52,7 +52,7 @@ session_fits(const struct session *s, const struct reading_login *l,
 
 static void
 add_key(struct session *s, bool ca,
-    const uint8_t digest[static KV_SHA256_BYTES], bool doubtful)
+    const uint8_t digest[static KV_SHA256_BYTES], bool doubtful, bool lacks_ca)
 {
 	for (size_t i = 0; i < s->n_keys; i++) {
 		struct session_key *k = &s->key[i];
@@ -60,6 +60,7 @@ add_key(struct session *s, bool ca,
 		if (k->ca == ca &&
 		    memcmp(k->digest, digest, KV_SHA256_BYTES) == 0) {
 			k->doubtful &= doubtful;
+			k->lacks_ca |= lacks_ca;
 			return;
 		}
 	}
@@ -70,6 +71,7 @@ add_key(struct session *s, bool ca,
 	s->key[s->n_keys] = (struct session_key){
 		.ca = ca,
 		.doubtful = doubtful,
+		.lacks_ca = lacks_ca,
 	};
 	memcpy(s->key[s->n_keys++].digest, digest, KV_SHA256_BYTES);
 }
@@ -109,9 +111,9 @@ session_add_login(struct session *s, const struct reading_login *l, bool sent)
 		s->since = l->seconds;
 	}
 	if (a->has_key)
-		add_key(s, false, a->key, a->partial && !sent);
+		add_key(s, false, a->key, a->partial && !sent, a->lacks_ca);
 	if (a->has_ca)
-		add_key(s, true, a->ca, a->partial && !sent);
+		add_key(s, true, a->ca, a->partial && !sent, false);
 }
 
 const char *
@@ -136,6 +138,8 @@ session_find_key_doubt(const struct session_key *k, bool judged)
 	if (k->doubtful && is_listed(k))
 		return "only a line \"Partial\" of a text log tells of it, "
 		       "which anybody may have written";
+	if (k->lacks_ca && !is_listed(k))
+		return "the log does not have the CA of its certificate";
 	if (judged && !k->found)
 		return "no file of the account has it";
 	return judged && k->verdict == KV_VERDICT_ERROR ?

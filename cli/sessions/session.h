@@ -35,8 +35,9 @@ struct session_key {
 	 * wrote that line.
 	 */
 	bool doubtful;
-	bool found; /* there is a verdict */
-	bool named; /* --key names it */
+	bool lacks_ca; /* of a certificate: the log has not its CA */
+	bool found;    /* there is a verdict */
+	bool named;    /* --key names it */
 	enum kv_verdict verdict;
 	char type[SESSION_TYPE_BYTES]; /* "": not known */
 	/* Which list or filter has it, and as what; "": none. */

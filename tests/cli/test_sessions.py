@@ -252,6 +252,20 @@ def test_root_that_the_kernel_does_not_show_sockets_does_not_call_all_clean(worl
         equal((done.returncode, done.stdout, done.stderr), (2, "", "keyveto: the processes: Permission denied\n"))
 
 
+def test_a_certificate_whose_ca_the_log_has_cut_off_is_not_checked(world, texts):
+    """Who has the key of a CA chooses an ID of any length: sshd logs the first 500 bytes of a message."""
+    identities, _, authority = people(world)
+    with real_sshd(world) as port, opened(port, "bob", identities["bob"]) as bob:
+        line = accepted(parent_of(bob.sshd), "bob", bob.client, identities["bob"].key.fingerprint)
+        line = line.replace("ED25519 ", "ED25519-CERT ") + " ID " + "x" * 500
+        start = line.index("Accepted")
+        log = texts(world.folder / "log", line[:start + 500], without="Accepted")
+        for by in (("--key", authority), ("--listed",)):
+            rows, _ = rows_of(world, "--log", log, by=by, status=2)
+            equal([(client, row["verdict"], row["reason"]) for client, row in rows.items()],
+                  [(bob.client, "error", "the log does not have the CA of its certificate")])
+
+
 def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):
     """Unless --key names it, or a DenyKey line."""
     identities, listed, _ = people(world)
