@@ -146,19 +146,41 @@ read_logs(struct sessions *all, const struct options *o, struct report *r)
 	return ok;
 }
 
-/* Takes out those without a line that have ended since. */
-static void
+static const struct session *
+find_same(const struct sessions *all, const struct session *s)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].pid == s->pid && all->v[i].start == s->start)
+			return &all->v[i];
+	return NULL;
+}
+
+/*
+ * Takes out those without a line that have ended since. One that PAM had just
+ * opened may be of another account now: it stays. False with errno.
+ */
+static bool
 remove_ended(struct sessions *all)
 {
+	struct sessions now = { .n = 0 };
+	const bool ok = processes_find_sessions(&now);
+	const struct session *same;
 	size_t n = 0;
 
-	for (size_t i = 0; i < all->n; i++) {
-		if (!all->v[i].accepted && !processes_have_session(&all->v[i]))
+	for (size_t i = 0; ok && i < all->n; i++) {
+		same = find_same(&now, &all->v[i]);
+		if (same == NULL && !all->v[i].accepted) {
 			free(all->v[i].peer);
-		else
-			all->v[n++] = all->v[i];
+			continue;
+		}
+		if (same != NULL && !all->v[i].accepted)
+			all->v[i].uid = same->uid;
+		all->v[n++] = all->v[i];
 	}
-	all->n = n;
+	if (ok)
+		all->n = n;
+	sessions_free(&now);
+	return ok;
 }
 
 /* Finds the sessions, and what is known of their keys. False after a message. */
@@ -173,7 +195,8 @@ find_sessions(struct sessions *all, const struct options *o,
 		return cli_error("the processes: %s", strerror(errno));
 	if (!read_logs(all, o, r))
 		return false;
-	remove_ended(all);
+	if (!remove_ended(all))
+		return cli_error("the processes: %s", strerror(errno));
 	if (o->n_keys > 0) {
 		find_named(all, named);
 		return true;

@@ -389,6 +389,36 @@ def test_a_process_of_an_account_is_no_session_of_sshds(world, texts):
                 process.kill()
 
 
+def test_a_session_that_pam_was_opening_is_not_called_clean(world):
+    """It is of root's at first, and of the account before the log has been read. Its line does not fit."""
+    program = world.folder / "sshd"
+    program.write_bytes(Path("/usr/bin/python3").resolve().read_bytes())
+    program.chmod(0o755)
+    log = world.folder / "log"
+    os.mkfifo(log)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        says = ("import os, socket, time\n"
+                f"s = socket.create_connection(('127.0.0.1', {port}))\n"
+                f"if os.fork() == 0: input(); os.setuid({NOBODY}); print('now', flush=True)\n"
+                "time.sleep(1000)")
+        with subprocess.Popen([program, "-c", says], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              start_new_session=True) as process:
+            try:
+                server.accept()
+                words = [KEYVETO, "sessions", "--json", "--log", log, "--key", world.clean.path]
+                with subprocess.Popen(words, stdout=subprocess.PIPE) as run:
+                    with log.open("w"):
+                        process.stdin.write(b"\n")
+                        process.stdin.flush()
+                        equal(process.stdout.readline(), b"now\n")
+                    row = json.loads(run.stdout.readline())
+                    equal((row["process"], row["port"], row["account"], row["verdict"], run.wait(PATIENCE)),
+                          (process.pid, port, "nobody", "error", 2))
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 @no_asan
 def test_a_parser_of_the_log_that_is_taken_over_has_no_power(world, texts, exploit):
     """And the listed session is told."""
