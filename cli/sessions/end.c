@@ -68,21 +68,20 @@ static bool
 find_processes(struct ending *e)
 {
 	const struct session *s = e->s;
+	size_t n = 0;
 
-	if (!processes_read(&e->before) || !add_process(e, s->pid))
+	if (!processes_read(&e->before) ||
+	    !processes_find_below(&e->before, s->pid, &e->below) ||
+	    !add_process(e, s->pid))
 		return cli_error("process %jd: %s", (intmax_t)s->pid,
 		    strerror(errno));
 	if (!processes_have_session(s))
 		return cli_error("process %jd does not serve it any more",
 		    (intmax_t)s->pid);
-	for (size_t i = 0; i < e->before.n; i++) {
-		const struct process *p = &e->before.v[i];
-
-		if (processes_are_below(&e->before, p, s->pid) &&
-		    !add_child(e, p) &&
-		    room_for_one(&e->below.v, e->below.n, sizeof(*p)))
-			e->below.v[e->below.n++] = *p;
-	}
+	for (size_t i = 0; i < e->below.n; i++)
+		if (!add_child(e, &e->below.v[i]))
+			e->below.v[n++] = e->below.v[i];
+	e->below.n = n;
 	return true;
 }
 

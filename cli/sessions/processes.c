@@ -88,9 +88,8 @@ find_process(const struct processes *all, pid_t pid)
 }
 
 /* The list is of no single moment: no more steps than it has processes. */
-bool
-processes_are_below(const struct processes *all, const struct process *one,
-    pid_t pid)
+static bool
+is_below(const struct processes *all, const struct process *one, pid_t pid)
 {
 	for (size_t i = 0; one != NULL && i < all->n; i++) {
 		if (one->parent == pid)
@@ -98,6 +97,58 @@ processes_are_below(const struct processes *all, const struct process *one,
 		one = find_process(all, one->parent);
 	}
 	return false;
+}
+
+static int
+compare_parents(const void *a, const void *b)
+{
+	const struct process *one = a, *other = b;
+
+	return (one->parent > other->parent) - (one->parent < other->parent);
+}
+
+/* The first in such an order whose parent is not below this one. */
+static size_t
+find_children(const struct processes *all, pid_t parent)
+{
+	size_t from = 0, to = all->n;
+
+	while (from < to) {
+		const size_t i = from + (to - from) / 2;
+
+		if (all->v[i].parent < parent)
+			from = i + 1;
+		else
+			to = i;
+	}
+	return from;
+}
+
+/*
+ * An account can start many processes, each below the one before. The list is of
+ * no single moment, so pid itself may stand below its children.
+ */
+bool
+processes_find_below(struct processes *all, pid_t pid, struct processes *below)
+{
+	bool ok = true;
+
+	if (all->n > 0)
+		qsort(all->v, all->n, sizeof(*all->v), compare_parents);
+	for (size_t i = 0; ok && i <= below->n; i++) {
+		const pid_t parent = i == 0 ? pid : below->v[i - 1].pid;
+
+		for (size_t j = find_children(all, parent);
+		     ok && j < all->n && all->v[j].parent == parent; j++) {
+			if (all->v[j].pid == pid)
+				continue;
+			ok = room_for_one(&below->v, below->n,
+			    sizeof(*below->v));
+			if (ok)
+				below->v[below->n++] = all->v[j];
+		}
+	}
+	return ok;
 }
 
 bool
@@ -398,7 +449,7 @@ is_own(const struct found *f, const struct session *s)
 
 	if (self == NULL || its == NULL)
 		return false;
-	if (processes_are_below(&f->all, self, s->pid))
+	if (is_below(&f->all, self, s->pid))
 		return true;
 	read_audit_session(s->pid, audit);
 	read_audit_session(its->parent, parent);

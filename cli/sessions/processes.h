@@ -20,9 +20,12 @@ struct processes {
 /* Adds all that there are. False with errno. */
 bool processes_read(struct processes *p);
 
-/* Those of them that are pid's children, theirs, and so on. */
-bool processes_are_below(const struct processes *p, const struct process *one,
-    pid_t pid);
+/*
+ * Adds to below those of them that are pid's children, theirs, and so on. Sorts
+ * p. False with errno.
+ */
+bool processes_find_below(struct processes *p, pid_t pid,
+    struct processes *below);
 
 /* Whether this process is still there. */
 bool process_runs(const struct process *p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "sessions/processes.h"
 #include "sessions/session.h"
 #include "sessions/sockets.h"
 
@@ -85,12 +86,37 @@ addresses_are_compared_as_sshd_logs_them(void **state)
 	assert_false(fits("::", "0.0.0.0"));
 }
 
+/* As an account can start them; one stands above itself, by a used number. */
+static void
+a_long_line_of_processes_is_found(void **state)
+{
+	enum { N = 100000 };
+	struct process *v = calloc(N, sizeof(*v));
+	struct processes all = { .v = v, .n = N }, below = { .n = 0 };
+
+	(void)state;
+	assert_non_null(v);
+	for (int i = 0; i < N; i++)
+		v[i] = (struct process){ .pid = N - i, .parent = N - i - 1 };
+	v[N - 7].parent = N;
+	assert_true(processes_find_below(&all, 7, &below));
+	assert_int_equal(below.n, N - 7);
+	assert_int_equal(below.v[0].pid, 8);
+	assert_int_equal(below.v[below.n - 1].pid, N);
+	free(below.v);
+	below = (struct processes){ .n = 0 };
+	assert_true(processes_find_below(&all, 6, &below));
+	assert_int_equal(below.n, 0);
+	free(v);
+}
+
 int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(sockets_are_read_as_the_kernel_lists_them),
 		TEST(addresses_are_compared_as_sshd_logs_them),
+		TEST(a_long_line_of_processes_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
