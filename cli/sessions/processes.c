@@ -312,21 +312,25 @@ read_uid(pid_t pid, uid_t *uidp)
 
 /*
  * Whether nobody was let in yet. sshd then has a child without privileges, which
- * speaks to the client, and before that this title.
+ * speaks to the client, and before that this title. The sshd that waits for
+ * connections has another one: its sockets may lead elsewhere, such as to the
+ * server of the accounts.
  */
 static bool
 waits(pid_t pid, uid_t child)
 {
-	static const char title[] = ": [accepted]";
+	static const char title[] = ": [accepted]", listener[] = " [listener] ";
 	const struct passwd *pw = getpwnam(UNPRIVILEGED);
 	char name[PID_BYTES], text[STAT_BYTES], *p;
 
 	if (pw != NULL && pw->pw_uid != 0 && child == pw->pw_uid)
 		return true;
 	format_pid(pid, name);
-	return proc_read_start(name, "cmdline", text, sizeof(text)) &&
-	    (p = strstr(text, title)) != NULL &&
-	    strspn(p + strlen(title), " ") == strlen(p + strlen(title));
+	if (!proc_read_start(name, "cmdline", text, sizeof(text)))
+		return false;
+	return strstr(text, listener) != NULL ||
+	    ((p = strstr(text, title)) != NULL &&
+		strspn(p + strlen(title), " ") == strlen(p + strlen(title)));
 }
 
 /* The child of a session's process that serves it as the account. */

@@ -419,6 +419,28 @@ def test_a_session_that_pam_was_opening_is_not_called_clean(world):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_the_sshd_that_waits_is_no_session_wherever_it_is_connected(world, texts):
+    """NSS may connect it to a server of accounts: a forged line can tell of that."""
+    _, listed, _ = people(world)
+    program = world.folder / "sshd"
+    program.write_bytes(Path("/usr/bin/python3").resolve().read_bytes())
+    program.chmod(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        says = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+                f"c = socket.create_connection(('127.0.0.1', {port})); time.sleep(1000)")
+        with subprocess.Popen(["sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", "-c", says],
+                              executable=program, stdin=subprocess.DEVNULL) as process:
+            try:
+                server.accept()
+                log = texts(world.folder / "log", accepted(process.pid, "root", port, listed))
+                rows, err = rows_of(world, "--log", log, "--end", "--yes", by=("--key", listed), status=0)
+                equal((rows, process.poll()), ({}, None))
+                contains(err, "0 connections, 0 by a key")
+            finally:
+                process.kill()
+
+
 @no_asan
 def test_a_parser_of_the_log_that_is_taken_over_has_no_power(world, texts, exploit):
     """And the listed session is told."""
