@@ -559,7 +559,9 @@ add_token(struct owners *o, enum json_token t, struct kv_span token,
 	case JSON_TOKEN_CLOSE:
 		close_level(o, line);
 		break;
-	case JSON_TOKEN_NAME:
+	case JSON_TOKEN_NAME: /* stands in an object */
+		if (l == NULL)
+			break;
 		l->now = find_member(token);
 		scanner_name(&l->scanner, token);
 		/* Some data have keys as names: { "ssh-rsa AAAA...": ... } */

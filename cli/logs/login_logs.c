@@ -204,11 +204,10 @@ read_named(struct login_logs *logs, struct reading *r,
 		ok = false;
 	} else if (S_ISDIR(st.st_mode))
 		ok = read_journal_at(r, "--directory", r->name, why);
-	else if (S_ISREG(st.st_mode) && !is_new_file(logs, &st))
-		; /* named twice */
-	else if (S_ISREG(st.st_mode) && r->taker != NULL &&
-	    st.st_mtim.tv_sec < r->taker->since)
-		; /* all of it is earlier */
+	else if (S_ISREG(st.st_mode) &&
+	    (!is_new_file(logs, &st) ||
+		(r->taker != NULL && st.st_mtim.tv_sec < r->taker->since)))
+		; /* named twice, or all of it is earlier */
 	else if (S_ISREG(st.st_mode) && is_journal_file(fd))
 		ok = read_journal_at(r, "--file", r->name, why);
 	else

@@ -46,6 +46,7 @@ read_process(const char *pid, struct process *p)
 
 	if (!proc_read_start(pid, "stat", text, sizeof(text)) ||
 	    (end = strrchr(text, ')')) == NULL ||
+	    /* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 	    sscanf(end,
 		") %c %jd %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
 		"%*d %*d %*d %*d %*d %" SCNu64,
@@ -183,6 +184,7 @@ find_socket(const char *pid, bool (*each)(uint64_t inode, void *arg), void *arg)
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 		found = sscanf(link, "socket:[%" SCNu64, &inode) == 1 &&
 		    each(inode, arg);
 	}
@@ -304,6 +306,7 @@ read_uid(pid_t pid, uid_t *uidp)
 	format_pid(pid, name);
 	if (!proc_read_start(name, "status", text, sizeof(text)) ||
 	    (p = strstr(text, "\nUid:\t")) == NULL ||
+	    /* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 	    sscanf(p, "\nUid:\t%u", &uid) != 1)
 		return false;
 	*uidp = (uid_t)uid;
