@@ -106,7 +106,6 @@ enum reading_answer {
 	/* the totals of struct report in order, whether all was tested */
 	READING_TOTALS,
 	READING_KEY,	     /* reading_send_key */
-	READING_FINGERPRINT, /* reading_send_fingerprint */
 	READING_OPENED_FILE, /* path: its keys follow */
 	READING_READ,	     /* a part of it was read */
 	/* with READING_KEYS or READING_ASKED instead of READING_TOTALS */
@@ -125,8 +124,7 @@ enum reading_answer {
 	/* Of a reader with a judge, before all else: reading/facts. */
 	READING_FACTS,
 	READING_VERDICT, /* finding_add_verdict */
+	READING_FINGERPRINT, /* reading_send_fingerprint */
 };
-
-/* The numbers in READING_TOTALS, besides whether all was tested. */
 
 #endif
