@@ -123,7 +123,7 @@ enum reading_answer {
 	READING_LOG_END, /* no more of this log */
 	/* Of a reader with a judge, before all else: reading/facts. */
 	READING_FACTS,
-	READING_VERDICT, /* finding_add_verdict */
+	READING_VERDICT,     /* finding_add_verdict */
 	READING_FINGERPRINT, /* reading_send_fingerprint */
 };
 
