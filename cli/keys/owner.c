@@ -240,6 +240,8 @@ name_held(struct held *h, const struct level *l)
 	const struct kv_span *title = &l->title;
 
 	h->level = -1;
+	if (h->owner.p != NULL)
+		return;
 	if (l->rank != RANK_NONE && !(h->direct && l->rank >= RANK_PATH)) {
 		h->owner = text_copy(l->name.p, l->name.len);
 		return;
@@ -484,9 +486,15 @@ close_level(struct owners *o, uint64_t line)
 			continue;
 		name_held(h, l);
 		h->direct = false;
-		if (h->owner.p == NULL)
+		/*
+		 * A repository or a person is also told of beside what a scanner
+		 * found, perhaps before it: whether that is so, the object
+		 * around tells at its end.
+		 */
+		if (h->owner.p == NULL ||
+		    (l->as != RANK_NONE && around == n - 1))
 			h->level = around;
-		if (h->level >= 0 && outer->given)
+		if (h->level >= 0 && outer != NULL && outer->given)
 			name_now(o, h);
 	}
 	/* Of several projects, the first counts. */

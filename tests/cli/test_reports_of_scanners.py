@@ -161,21 +161,35 @@ def test_deny_and_lists_have_the_keys(scratch, leaked, form):
     equal(len(findings(check(path, filters=[filters], status=1), path)), 4)
 
 
-def test_keys_that_others_wrote_into_a_report_do_not_count(scratch, leaked):
+def backwards(pairs):
+    return dict(reversed(pairs))
+
+
+# jq -S sorts the members of each object, and other programs have an order of their own.
+ORDERS = {"as it is": lambda one: one, "sorted": lambda one: json.dumps(json.loads(one), sort_keys=True),
+          "backwards": lambda one: json.dumps(json.loads(one, object_pairs_hook=backwards))}
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_keys_that_others_wrote_into_a_report_do_not_count(scratch, leaked, order):
     """Whoever commits writes the message, the name of the file and his own: not what was found."""
     victim = keys.generate(scratch).key
     line = f"{victim} {victim.fingerprint}"
     secret = leaked["ed25519"][0]
     row = [("private-key", secret, "k", 1)]
     huge = line + "x" * (5 << 20)
+    project = {"repository": {"full_name": "o/r", "owner": {"login": "o", "bio": line}, "description": line}}
     reports = {"message": gitleaks(row, Message=line), "author": gitleaks(row, Author=line, Email=line, Date=line),
                "name": gitleaks(row, **{line: "x", "Tags": [line, {"owner": "me", "key": line}]}),
                "huge": gitleaks(row, Message=huge), "file": gitleaks([("private-key", secret, line, 1)]),
                "email": trufflehog(row, line), "huge email": trufflehog(row, huge),
                "truffle file": trufflehog([("PrivateKey", secret, line, 1)]),
                "path": github([("rsa_private_key", secret, line, 1)]),
+               "repository": github(row).replace('"state"', f"{json.dumps(project)[1:-1]}, \"state\""),
                "commit": gitlab(row).replace('"message": "x"', f'"message": "{line}"')}
     for name, text in reports.items():
+        if "huge" not in name:
+            text = "\n".join(map(order, text.splitlines())) if name in ("email", "truffle file") else order(text)
         path = write(scratch / f"{name}.json", text)
         config = write(scratch / "keyveto.conf", "OnHit deny\n")
         deny(config, path)
