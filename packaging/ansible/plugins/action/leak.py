@@ -165,7 +165,8 @@ class ActionModule(ActionBase):
         """Has the host refuse the key."""
         yes = ("--yes",) * self.wanted["accept_refused"]
         if self.wanted["way"] == "deny":
-            script = " &&\n".join(self.words("deny", *yes, key, *self.wanted["reason"].split()) for key in self.keys)
+            reason = self.wanted["reason"].split()
+            script = " &&\n".join(self.words("deny", *yes, "--", key, *reason) for key in self.keys)
         else:
             sources = [word for name in self.wanted["sources"] for word in ("--source", name)]
             script = self.words("update", *yes, *sources)
