@@ -146,20 +146,6 @@ find_krl(int fd, struct found *f)
 }
 
 static void
-ignore_key(const struct input_key *key, void *arg)
-{
-	(void)key;
-	(void)arg;
-}
-
-static void
-ignore_problem(const struct input_problem *problem, void *arg)
-{
-	(void)problem;
-	(void)arg;
-}
-
-static void
 note_findings(const char *path, uint64_t no_keys, void *arg)
 {
 	struct found *f = arg;
@@ -198,8 +184,8 @@ static bool
 find_report(int fd, struct found *f)
 {
 	const struct input_sink sink = {
-		.key = ignore_key,
-		.problem = ignore_problem,
+		.key = input_ignore_key,
+		.problem = input_ignore_problem,
 		.findings = note_findings,
 		.arg = f,
 	};

@@ -49,18 +49,11 @@ check_key(const struct input_key *key, void *arg)
 
 /* keyveto audit tells what cannot be read. */
 static void
-ignore_problem(const struct input_problem *problem, void *arg)
-{
-	(void)problem;
-	(void)arg;
-}
-
-static void
 check_file(struct doctor *d, const char *path)
 {
 	const struct input_sink sink = {
 		.key = check_key,
-		.problem = ignore_problem,
+		.problem = input_ignore_problem,
 		.arg = d,
 		.plain = true,
 	};

@@ -138,6 +138,21 @@ struct input_sink {
 	bool wary;
 };
 
+/* For a sink that has no use for these. */
+static inline void
+input_ignore_key(const struct input_key *key, void *arg)
+{
+	(void)key;
+	(void)arg;
+}
+
+static inline void
+input_ignore_problem(const struct input_problem *problem, void *arg)
+{
+	(void)problem;
+	(void)arg;
+}
+
 /*
  * Reads path (a file, a directory, or "-" for standard input) and passes each
  * key and each problem to the sink, in the order of the input. A directory is

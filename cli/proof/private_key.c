@@ -140,20 +140,6 @@ take_block(struct kv_span block, void *arg)
 		text->len = 0;
 }
 
-static void
-ignore_key(const struct input_key *key, void *arg)
-{
-	(void)key;
-	(void)arg;
-}
-
-static void
-ignore_problem(const struct input_problem *problem, void *arg)
-{
-	(void)problem;
-	(void)arg;
-}
-
 /*
  * Sets *found to the first private key in PEM, wherever keyveto check would
  * find it; else to the whole text, which may be DER.
@@ -163,8 +149,8 @@ find_block(const struct text *in, struct text *found,
     char why[static PROOF_WHY_BYTES])
 {
 	const struct input_sink sink = {
-		.key = ignore_key,
-		.problem = ignore_problem,
+		.key = input_ignore_key,
+		.problem = input_ignore_problem,
 		.pem = take_block,
 		.arg = found,
 	};

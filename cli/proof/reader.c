@@ -618,13 +618,6 @@ pass_problem(const struct input_problem *problem, void *arg)
 
 /* For keys in files that were searched for proofs already. */
 static void
-ignore_problem(const struct input_problem *problem, void *arg)
-{
-	(void)problem;
-	(void)arg;
-}
-
-static void
 read_proofs(struct reader *r, const char *input)
 {
 	const struct input_walk w = {
@@ -647,7 +640,7 @@ read_keys_of(struct reader *r, int fd, const char *path)
 {
 	const struct input_sink sink = {
 		.key = match_key,
-		.problem = ignore_problem,
+		.problem = input_ignore_problem,
 		.arg = r,
 		.wary = true,
 	};
@@ -662,7 +655,8 @@ read_keys(struct reader *r, const char *input)
 {
 	const struct input_sink sink = {
 		.key = match_key,
-		.problem = r->wanted != NULL ? pass_problem : ignore_problem,
+		.problem = r->wanted != NULL ? pass_problem :
+					       input_ignore_problem,
 		.arg = r,
 		.wary = true,
 	};
@@ -753,8 +747,8 @@ is_without_proofs(struct reader *r, const char *input)
 	const struct proof_sink *sink = r->sink;
 	const struct proof_sink silent = {
 		.proved = ignore_proved,
-		.refused = ignore_problem,
-		.problem = ignore_problem,
+		.refused = input_ignore_problem,
+		.problem = input_ignore_problem,
 	};
 
 	r->sink = &silent;
