@@ -416,7 +416,7 @@ fuzz-coverage:
 	@fuzz/coverage.py $(BUILD)/fuzz-coverage
 
 # The long forms of what `make check` samples, fuzzing, and what CI leaves out because
-# it runs the same tests once more: two hours and a half. The
+# it runs the same tests once more: three hours. The
 # differential logins take another hour for each sshd: this machine's, and that of
 # each Debian release in CAMPAIGN_SUITES.
 CAMPAIGN_SECONDS = 530
