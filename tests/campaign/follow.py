@@ -417,7 +417,7 @@ def main():
     parser.add_argument("--records", type=int, help="of the list")
     parser.add_argument("--seed", default="keyveto follow")
     options = parser.parse_args()
-    defaults = {"revisions": 7, "clients": 12, "length": 17, "keys": 40, "records": 5000}
+    defaults = {"revisions": 5, "clients": 12, "length": 17, "keys": 40, "records": 5000}
     if options.long:
         defaults = {"revisions": 50, "clients": 200, "length": 28, "keys": 1000, "records": 3_750_000}
     elif options.month:

@@ -258,11 +258,14 @@ class Baseline:
                 (call.name != "pwrite64" or before.name != call.name or call.index % 1000 == 0)]
 
 
-def some(stage, plan, share):
-    """A sample of a plan, of one in so many; and always what the front does with the filter's files by their names."""
+def some(stage, baseline, plan, share):
+    """A sample of a plan, of one in so many; and what the front does with the filter's files by their names.
+
+    Of the latter all, or one in three of a large filter."""
     steps = [(one, one if isinstance(one, Step) else one[0]) for one in plan]
     chosen = [one for one, step in steps if step.is_front and step.call.name != "execve" and FILTER in step.call.text]
-    return chosen + stage.some([one for one in plan if one not in chosen], share)
+    rest = [one for one in plan if one not in chosen]
+    return stage.some(chosen, 3 if baseline.scenario.large else 1) + stage.some(rest, baseline.share(share))
 
 
 def attempts(stage, function, plan):
@@ -395,10 +398,10 @@ def _failed_run(baseline, step, done, content):
 
 @pytest.mark.parametrize("title", TITLES)
 def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, baseline, check_runs):
-    share = baseline.share(7 if baseline.scenario.arguments[1] == "add" else 14)
+    share = 7 if baseline.scenario.arguments[1] == "add" else 14
     late = baseline.plan(baseline.lock, baseline.worker_main)
     early = [step for step in baseline.plan() if step not in late]
-    plan = some(stage, late, share) + stage.some(early, 15 * share)
+    plan = some(stage, baseline, late, share) + stage.some(early, baseline.share(15 * share))
     check_runs(attempts(stage, lambda step: try_signal(baseline, step, KILL), plan))
 
 
@@ -413,7 +416,7 @@ def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline,
     first = (0, 0) if stage.long else (baseline.front_main, baseline.worker_main)
     plan = [(step, fault) for step in baseline.plan(*first) for fault in ERRORS
             if can_fail(step, fault) and step not in baseline.taking[1:]]
-    check_runs(attempts(stage, lambda one: try_error(baseline, *one), some(stage, plan, baseline.share(44))))
+    check_runs(attempts(stage, lambda one: try_error(baseline, *one), some(stage, baseline, plan, 44)))
 
 
 @pytest.mark.parametrize("title", ADD)
