@@ -134,16 +134,19 @@ is_secure(const struct stat *st, const struct kv_account *account,
 }
 
 /*
- * Whether place, which has no symlinks, is the account's home. Mostly the home
- * has none either, so that it is not searched for them. home is empty before the
- * first call, and keeps what a search found.
+ * Whether place is the account's home. place has no symlinks. If it is in the
+ * home or is the home, the home has none either, and is not searched for them.
+ * home is empty before the first call, and keeps what a search found.
  */
 static bool
 is_home(const char *place, const struct kv_account *account,
     char home[static PATH_MAX])
 {
-	if (strcmp(account->home, place) == 0)
-		return true;
+	const size_t n = strlen(account->home);
+
+	if (strncmp(account->home, place, n) == 0 &&
+	    (place[n] == '\0' || place[n] == '/'))
+		return place[n] == '\0';
 	if (home[0] == '\0' && realpath(account->home, home) == NULL)
 		home[0] = '\0';
 	return strcmp(home, place) == 0;

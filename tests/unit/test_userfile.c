@@ -548,6 +548,10 @@ home_may_be_a_link(void **state)
 	alice.home = tmp_path("alias");
 	secure(path);
 	secure(tmp_path("alias/.ssh/authorized_keys"));
+	/* The home's path begins with the link's. */
+	assert_return_code(symlink("home", tmp_path("ho")), errno);
+	alice.home = tmp_path("ho");
+	secure(path);
 	set_mode(tmp_path("home"), 0777);
 	insecure(path, "for directory");
 }
