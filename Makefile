@@ -58,7 +58,8 @@ KV_CPPFLAGS = -D_GNU_SOURCE $(WIDE) -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
 	-DKV_SYSCONFDIR='"$(SYSCONFDIR)"' -DKV_STATEDIR='"$(STATEDIR)"' \
 	-DKV_LIBEXECDIR='"$(LIBEXECDIR)"' -DKV_PAMDIR='"$(PAMDIR)"' \
 	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)
-KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) $(CFLAGS)
+# Debuggers are told the sources by their names in this folder, wherever it is.
+KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) -fdebug-prefix-map=$(CURDIR)=. $(CFLAGS)
 KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
 
 LIB_SRC = $(wildcard lib/*.c)
