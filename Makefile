@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # keyveto: make, make check, make install, make demo. GNU make.
 
-# The only place of the version. scripts/lint compares the files that repeat it.
+# The only place of the version. tests/test_release.py compares the files that repeat it.
 VERSION = 0.1.0
 
 PREFIX = /usr

@@ -4,7 +4,7 @@
 
 The libraries are those that the loader finds for a program, by its own list (NEEDED) and by theirs; the guard's libmd,
 which the linker copied; and xxHash, which is all headers, in programs of a source that includes it. Each is named
-by its Debian package. The date is that of the last commit, or SOURCE_DATE_EPOCH.
+by its Debian package. The date is that of the release, or SOURCE_DATE_EPOCH.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ def document(build, version, made):
 
 def main():
     build, version = Path(sys.argv[1]), sys.argv[2]
-    epoch = os.environ.get("SOURCE_DATE_EPOCH") or read("git", "-C", ROOT, "log", "-1", "--format=%ct")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or read(ROOT / "scripts/release-date")
     made = datetime.fromtimestamp(int(epoch), timezone.utc)
     json.dump(document(build, version, made), sys.stdout, indent=1)
     print()

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -95,18 +97,56 @@ def test_the_bill_has_what_is_linked(bill):
     assert {"libsqlite3-0", "libseccomp2", "liblzma5"} <= linked(bill, "keyveto-worker", "DYNAMIC_LINK")
 
 
-def test_a_release_is_made_and_verified_as_contributing_says(build, tmp_path):
+@pytest.fixture(name="tree")
+def fixture_tree(tmp_path):
+    """A clone whose git signs with a throw-away key, which is in tmp_path."""
     tree, key = clone(tmp_path / "tree"), tmp_path / "key"
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "release", "-f", key)
     for name, value in (("gpg.format", "ssh"), ("user.signingkey", key), ("user.name", "a"), ("user.email", "a@b")):
         run("git", "-C", tree, "config", name, value)
     (tree / "allowed_signers").write_text(f"release {key.with_suffix('.pub').read_text(encoding='ascii')}")
-    environment = {**os.environ, "KEY": str(key)}
+    return tree
+
+
+def test_a_release_is_made_and_verified_as_contributing_says(build, tree, tmp_path):
     # The programs are built.
-    make = ("sh", "-eu", "-c", commands("Make a release").replace("make ", f"make -s -o all BUILD={build} "))
+    make = commands("Make a release").replace("make ", f"make -s -o all BUILD={build} ")
+    run("sh", "-eu", "-c", make, cwd=tree, env={**os.environ, "KEY": str(tmp_path / "key")})
+    today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    assert dates(tree)[0] == dates(tree)[1] and today in dates(tree)[0]
+    assert json.loads((tree / SBOM).read_text(encoding="ascii"))["creationInfo"]["created"][:10] == today
+
+    shutil.copytree(tree / "build/dist", tree / "release")
+    shutil.rmtree(tree / "build")
     check = ("sh", "-eu", "-c", commands("Verify a release"))
-    run(*make, cwd=tree, env=environment)
-    run(*check, cwd=tree, env=environment)
-    with open(tree / SBOM, "a", encoding="ascii") as file:
-        file.write(" ")
-    assert subprocess.run(check, check=False, cwd=tree, env=environment, capture_output=True).returncode != 0
+    run(*check, cwd=tree)
+    for name in ("SHA256SUMS", Path(SBOM).name, Path(TARBALL).name):
+        good = (tree / "release" / name).read_bytes()
+        (tree / "release" / name).write_bytes(good + b" ")
+        assert subprocess.run(check, check=False, cwd=tree, capture_output=True).returncode != 0, name
+        (tree / "release" / name).write_bytes(good)
+    run("git", "-C", tree, "-c", "gpg.format=ssh", "tag", "-f", "-a", "-m", "unsigned", f"v{VERSION}", stderr=-3)
+    assert subprocess.run(check, check=False, cwd=tree, capture_output=True).returncode != 0
+
+
+def dates(tree):
+    """What CHANGES.md and Debian's changelog begin with: version and date."""
+    changes = re.search(r"^## (\S+) \((\S+)\)$", (tree / "CHANGES.md").read_text(encoding="utf-8"), re.MULTILINE)
+    # dpkg's own reader.
+    told = run("dpkg-parsechangelog", "-l", tree / "packaging/debian/changelog", "-S", "Version")
+    stamp = int(run("dpkg-parsechangelog", "-l", tree / "packaging/debian/changelog", "-S", "Timestamp"))
+    assert stamp == int(run(tree / "scripts/release-date"))
+    day = datetime.fromtimestamp(stamp, timezone.utc).strftime("%Y-%m-%d")
+    return changes.groups(), (told.strip().rpartition("-")[0], day)
+
+
+def test_version_and_date_agree_everywhere(build):
+    assert dates(ROOT)[0] == dates(ROOT)[1] and dates(ROOT)[0][0] == VERSION
+    assert run(build / "keyveto", "--version").split()[:2] == ["keyveto", VERSION]
+    found = run("git", "-C", ROOT, "grep", "-Il", "-F", VERSION, "--", ":!tests", ":!testdata", ":!fuzz").split()
+    # The collection says with which keyveto it began, and its README names packages.
+    assert found == ["CHANGES.md", "Makefile", "packaging/ansible/CHANGELOG.md", "packaging/ansible/README.md",
+                     "packaging/debian/changelog"]
+    debian = run("dpkg-parsechangelog", "-l", ROOT / "packaging/debian/changelog", "-S", "Version").strip()
+    named = re.findall(r"keyveto_(\S+)_amd64\.deb", (ROOT / found[3]).read_text(encoding="utf-8"))
+    assert set(named) == {debian}
