@@ -547,10 +547,16 @@ sbom: all
 	@scripts/sbom.py $(BUILD) $(VERSION) >build/dist/keyveto-$(VERSION).spdx.json
 	@echo build/dist/keyveto-$(VERSION).spdx.json
 
-# The Debian packages, twice, by different users, clocks and settings.
+# A release, built twice, by different users, clocks and settings: the same bytes.
 check-reproducible:
-	@scripts/deps packages
-	@/usr/bin/python3 tests/packaging/run.py --only-builds
+	@scripts/deps release
+	@/usr/bin/python3 tests/packaging/reproducible.py
+
+# Debian's test of the packages, as packaging/debian/tests/control describes it.
+check-autopkgtest: deb
+	@scripts/deps release
+	@/usr/bin/python3 tests/e2e/sandbox.py -- autopkgtest \
+		--ignore-restrictions=isolation-container build/deb/*.changes -- null
 
 check-packages:
 	@scripts/deps packages
@@ -585,7 +591,7 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-readme check-reproducible check-vm clean \
+.PHONY: all bench campaign check check-autopkgtest check-fleet check-neighbours check-packages check-readme check-reproducible check-vm clean \
 	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \

@@ -142,7 +142,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the built programs are")
     parser.add_argument("--keep", type=Path, help="work in this folder, and keep what it holds already built")
-    parser.add_argument("--only-builds", action="store_true", help="build the packages twice, and no more")
     options = parser.parse_args()
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing:
@@ -156,8 +155,6 @@ def main():
     try:
         if not (folder / "upgrade").exists():
             part.run(builds, folder)
-        if options.only_builds:
-            return part.status()
         for check_it in (lint, metadata, rpms, confinement):
             part.run(check_it, folder)
         (folder / "programs").mkdir(exist_ok=True)
