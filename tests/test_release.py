@@ -101,20 +101,23 @@ def closure(program, cache):
     return found
 
 
-def packages_with(paths):
-    """dpkg may know /lib as /usr/lib, or the reverse, and other packages may have files of the same name."""
-    told = run("dpkg", "-S", *(f"*/{Path(path).resolve().name}" for path in paths))
-    owners = {(name, Path(path).resolve()) for name, path in (line.split(": ", 1) for line in told.splitlines())}
-    return {name.split(":")[0] for name, path in owners if path in {Path(path).resolve() for path in paths}}
+def owners(paths):
+    """The package of each file. dpkg may know /lib as /usr/lib, or the reverse, and others may have files so named."""
+    told = run("dpkg", "-S", *{f"*/{Path(path).resolve().name}" for path in paths})
+    lines = [line.split(": ", 1) for line in told.splitlines()]
+    known = {Path(path).resolve(): name.split(":")[0] for name, path in lines}
+    return {path: known[Path(path).resolve()] for path in paths}
 
 
 def test_the_bill_has_what_readelf_finds(bill, build):
-    cache = {}
-    for name, path in re.findall(r"^\s+(\S+) \(.*x86-64.*\) => (\S+)", run("/sbin/ldconfig", "-p"), re.MULTILINE):
-        cache.setdefault(name, path)
-    for program in {package["name"] for package in bill["packages"] if "checksums" in package}:
-        assert linked(bill, program, "DYNAMIC_LINK") == packages_with(closure(build / program, cache)), program
-        # What is copied into a program has its functions in there. Debuggers are told their names.
+    here = run("cc", "-print-multiarch").strip()
+    cache = dict(re.findall(rf"^\s+(\S+) .* => (/\S*/{here}/\S+)", run("/sbin/ldconfig", "-p"), re.MULTILINE))
+    programs = {package["name"] for package in bill["packages"] if "checksums" in package}
+    loaded = {program: closure(build / program, cache) for program in programs}
+    package_of = owners(set().union(*loaded.values()))
+    for program, paths in loaded.items():
+        assert linked(bill, program, "DYNAMIC_LINK") == {package_of[path] for path in paths}, program
+        # What is copied into a program has its functions in there.
         symbols = run("nm", build / program)
         functions = {"libmd-dev": " [Tt] SHA256Update", "libxxhash-dev": " [RrTt] XXH"}
         copied = {package for package, function in functions.items() if re.search(function, symbols)}
