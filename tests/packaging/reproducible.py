@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Builds a release twice, compares the bytes (tarball, Debian packages, RPMs, programs, SBOM), and builds the tarball.
+"""Builds a release twice, compares the bytes, and builds and installs the tarball.
 
-The second build is another user's, with another umask, locale, time zone, year, host name and HOME, on one processor,
-in a folder whose name is longer and whose files come in another order, without a network. Both builds are of the
-commit that is checked out. Needs root and `scripts/deps release`.
+These are the tarball, the Debian packages, the RPMs, the programs and the SBOM. The second build is another user's,
+with another umask, locale, time zone, year, host name and HOME, on one processor, in a folder whose name is longer and
+whose files come in another order, without a network. Both builds are of the commit that is checked out. Needs root and
+`scripts/deps release`.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from run import in_sandbox, version
@@ -23,6 +25,7 @@ from steps import ROOT, Part, call, check, clean_environment
 TOOLS = ("disorderfs", "faketime", "dpkg-buildpackage", "rpmbuild", "taskset")
 BUILD = f"make dist deb all sbom && packaging/build-rpm {version()} --nodeps"
 PATIENCE = 7200         # seconds, on a busy machine
+JOBS = {"DEB_BUILD_OPTIONS": "nocheck parallel=3", "MAKEFLAGS": "-j3", "RPM_BUILD_NCPUS": "3"}
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-publish", "keyveto-reader",
             "keyveto-worker", "pam_keyveto.so")
 # Runs in a throw-away root. /mnt shows the files of $1 in another order.
@@ -85,14 +88,22 @@ def from_the_tarball(part, folder):
     part.ok("the tarball builds and installs without git, a network or root, and gives the same programs")
 
 
+def build_here(tree):
+    call("sh", "-euc", f"umask 022; {BUILD}", cwd=tree, timeout=PATIENCE, env=clean_environment(**JOBS))
+
+
+def build_elsewhere(tree):
+    call("chown", "-R", "nobody:nogroup", tree)
+    in_sandbox("sh", "-euc", ELSEWHERE, "sh", tree, shared=[tree.parent], timeout=PATIENCE, env=clean_environment(
+        **JOBS, TZ="Pacific/Kiritimati", LC_ALL="C", LANG="tr_TR.UTF-8", USER="nobody", LOGNAME="nobody",
+        HOME="/nonexistent"))
+
+
 def builds(part, folder):
     one, two = clone(folder / "one"), clone(folder / "two")
-    call("sh", "-euc", f"umask 022; {BUILD}", cwd=one,
-         env=clean_environment(DEB_BUILD_OPTIONS="nocheck", MAKEFLAGS="-j2"), timeout=PATIENCE)
-    call("chown", "-R", "nobody:nogroup", two)
-    in_sandbox("sh", "-euc", ELSEWHERE, "sh", two, shared=[folder], env=clean_environment(
-        DEB_BUILD_OPTIONS="nocheck parallel=1", TZ="Pacific/Kiritimati", LC_ALL="C", LANG="tr_TR.UTF-8",
-        USER="nobody", LOGNAME="nobody", HOME="/nonexistent"), timeout=PATIENCE)
+    with ThreadPoolExecutor() as pool:
+        for build in (pool.submit(build_here, one), pool.submit(build_elsewhere, two)):
+            build.result()
     compare(part, made(one), made(two))
 
 
