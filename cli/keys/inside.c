@@ -34,6 +34,11 @@
 #define UNPACKED_ALL_MAX (16 * UNPACKED_MAX)
 /* More blocks in one text are an attack on the time that this takes. */
 #define BLOCKS_MAX 1000
+/*
+ * A longer comment is cut off: each of ten thousand keys on one line would have
+ * the rest of it.
+ */
+#define COMMENT_MAX 1024
 /* How far back the start of a line is looked for. */
 #define LINE_BACK_MAX 65536
 
@@ -189,6 +194,8 @@ comment_at(struct kv_span text, size_t at)
 
 	while (at < text.len && (text.p[at] == ' ' || text.p[at] == '\t'))
 		at++;
+	if (text.len - at > COMMENT_MAX)
+		text.len = at + COMMENT_MAX;
 	for (end = at; end < text.len && text.p[end] >= ' ' &&
 	     strchr("\"'<>,;\\`]}", text.p[end]) == NULL;
 	     end++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/inside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,31 @@ a_key_that_cannot_be_read_is_a_problem(void **state)
 	expect(format("x: %s", line), 0, "");
 }
 
+static void
+note_longest(const struct inside_found *found, void *arg)
+{
+	size_t *longest = arg;
+
+	if (found->text.len > *longest)
+		*longest = found->text.len;
+}
+
+/* Else the time would grow with the square of the line. */
+static void
+a_long_comment_is_cut_off(void **state)
+{
+	char text[4096];
+	size_t longest = 0;
+
+	(void)state;
+	snprintf(text, sizeof(text), "x: %s %03000d", make_line(KV_KEY_ED25519),
+	    0);
+	assert_int_equal(inside_find(span_of(text), blob, note_longest,
+			     &longest),
+	    1);
+	assert_int_equal(longest, 1024);
+}
+
 int
 main(void)
 {
@@ -137,6 +163,7 @@ main(void)
 		TEST(base64_is_decoded_twice_at_most),
 		TEST(a_block_is_found_whole_or_begins),
 		TEST(a_key_that_cannot_be_read_is_a_problem),
+		TEST(a_long_comment_is_cut_off),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
