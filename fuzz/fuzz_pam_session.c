@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The module's session phase: any configuration, items of PAM and
- * SSH_AUTH_INFO_0. It refuses with a reason in the log, and ends the connection
- * only where its options and the caller say so. The input is a byte of options,
- * five strings that end in NUL (see SERVICE), and SSH_AUTH_INFO_0.
+ * The module's phases: any configuration, items of PAM and SSH_AUTH_INFO_0. It
+ * refuses with a reason in the log, and ends the connection only in the session
+ * phase where its options and the caller say so. The input is a byte of options
+ * (enum how), five strings that end in NUL (see SERVICE), and SSH_AUTH_INFO_0.
  */
 #include <pwd.h>
 #include <setjmp.h>
@@ -27,9 +27,12 @@ _Noreturn static void end_connection(int status);
 #define _exit end_connection
 #include "../pam/pam_keyveto.c"
 
+/* The two lowest bits are an index of disconnects. */
+enum how { DEBUG = 4, SILENT = 8, AUTH = 16, ACCOUNT = 32 };
 enum { CONFIG, USER, RHOST, TTY, SERVICE, INFO, STRINGS };
 
 static char *string[STRINGS];
+static const char *phase_called;
 static unsigned int logged, prompted;
 static jmp_buf ended;
 static struct passwd account_found = { .pw_name = "a" };
@@ -49,6 +52,7 @@ open_file(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 	*fdp = memfd_create("fuzz", MFD_CLOEXEC);
 	FUZZ_CHECK(*fdp != -1);
 	FUZZ_CHECK(write(*fdp, text, size) == (ssize_t)size);
+	FUZZ_CHECK(lseek(*fdp, 0, SEEK_SET) == 0);
 	return KV_OK;
 }
 
@@ -76,7 +80,7 @@ log_line(int priority, const char *format, ...)
 	FUZZ_CHECK(strcmp(format, "pam_keyveto(%s:%s): %s") == 0);
 	va_start(ap, format);
 	(void)va_arg(ap, const char *);
-	FUZZ_CHECK(strcmp(va_arg(ap, const char *), "session") == 0);
+	FUZZ_CHECK(strcmp(va_arg(ap, const char *), phase_called) == 0);
 	check_printable(va_arg(ap, const char *));
 	va_end(ap);
 	logged++;
@@ -147,34 +151,52 @@ cut(char *text, const char *end)
 	}
 }
 
-static void
-open_session(unsigned int how)
+/* Returns what PAM gets, or -1 if the connection ended. */
+static int
+call_phase(unsigned int how)
 {
 	const char *disconnects[] = { "disconnect=root", "disconnect=always",
 		"disconnect=never", "disconnect=" };
 	const char *arg[] = { disconnects[how & 3], "config=/fuzz.conf",
-		how & 4 ? "debug" : "config=/fuzz.conf" };
-	volatile bool disconnected = false;
-	int r = PAM_SUCCESS;
+		how & DEBUG ? "debug" : "config=/fuzz.conf" };
+	const int flags = how & SILENT ? PAM_SILENT : 0;
+	pam_handle_t *pamh = (pam_handle_t *)string;
 
+	if (setjmp(ended) != 0)
+		return -1;
+	if ((how & AUTH) != 0)
+		return pam_sm_authenticate(pamh, flags, 3, arg);
+	if ((how & ACCOUNT) != 0)
+		return pam_sm_acct_mgmt(pamh, flags, 3, arg);
+	return pam_sm_open_session(pamh, flags, 3, arg);
+}
+
+static void
+check_phase(unsigned int how)
+{
+	const bool early = (how & (AUTH | ACCOUNT)) != 0;
+	const int clean = early ? PAM_IGNORE : PAM_SUCCESS;
+	int r;
+
+	phase_called = how & AUTH ? "auth" :
+	    how & ACCOUNT	  ? "account" :
+				    "session";
 	logged = prompted = 0;
-	if (setjmp(ended) == 0)
-		r = pam_sm_open_session((pam_handle_t *)string,
-		    how & 8 ? PAM_SILENT : 0, 3, arg);
-	else
-		disconnected = true;
-	FUZZ_CHECK(
-	    r == PAM_SUCCESS || r == PAM_SESSION_ERR || r == PAM_PERM_DENIED);
+	r = call_phase(how);
+	FUZZ_CHECK(r == clean || r == -1 || r == PAM_PERM_DENIED ||
+	    r == (early ? PAM_AUTHINFO_UNAVAIL : PAM_SESSION_ERR));
 	FUZZ_CHECK(prompted <= logged);
 	if (strstr(string[INFO], "publickey") == NULL &&
 	    strstr(string[INFO], "hostbased") == NULL)
-		FUZZ_CHECK(r == PAM_SUCCESS && !disconnected && logged == 0);
-	if (r != PAM_SUCCESS || disconnected)
-		FUZZ_CHECK(logged > 0 && (how & 8 ? !prompted : prompted > 0));
-	if (!disconnected)
+		FUZZ_CHECK(r == clean && logged == 0);
+	if (r != clean)
+		FUZZ_CHECK(
+		    logged > 0 && (how & SILENT ? !prompted : prompted > 0));
+	if (r != -1)
 		return;
-	FUZZ_CHECK(strcmp(string[TTY], "ssh") == 0 && (how & 3) != 2);
-	FUZZ_CHECK((how & 3) == 1 || strcmp(string[USER], "a") != 0);
+	FUZZ_CHECK(!early && strcmp(string[TTY], "ssh") == 0);
+	FUZZ_CHECK((how & 3) == 1 ||
+	    ((how & 3) != 2 && strcmp(string[USER], "a") != 0));
 }
 
 int
@@ -188,7 +210,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = '\0';
 	cut(text, text + size - 1);
-	open_session(data[0]);
+	check_phase(data[0]);
 	free(text);
 	return 0;
 }
