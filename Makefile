@@ -363,7 +363,7 @@ mutants:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)) \
+FUZZ_CLI_SRC = $(wildcard cli/keys/*.c) cli/logs/log_reading.c \
 	cli/proof/answer.c cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
 	cli/host/memory.c cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/services.c cli/host/files.c cli/host/become.c \
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
@@ -377,7 +377,7 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c,$(wildcard cli/keys/*.c)
 	cli/report/html.c cli/report/intake.c cli/report/owners.c cli/report/rows.c \
 	cli/report/sarif.c cli/report/since.c cli/report/text.c \
 	cli/reading/facts.c cli/reading/finding.c cli/sets/list_date.c cli/base/color.c cli/base/json_text.c \
-	cli/reading/keys.c cli/reading/lines.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
+	cli/reading/judging.c cli/reading/keys.c cli/reading/lines.c cli/reading/opened.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
 	cli/host/program.c cli/command.c cli/nearest.c cli/weak/class.c cli/weak/records.c
 # fuzz/build sets these four to what OSS-Fuzz, or anybody, fuzzes with.
 FUZZ_CC = clang
@@ -396,12 +396,13 @@ $(BUILD)/fuzz/obj/%.o: %.c Makefile
 	$(Q)$(FUZZ_CC) $(KV_CPPFLAGS) -Ipam -Icli -Ifuzz -std=c11 $(FUZZ_CFLAGS) \
 		-MMD -MP -c -o $@ $<
 
-# An archive, because fuzz_audit has a page of its own.
-$(BUILD)/fuzz/libpage.a: $(BUILD)/report/page.o
+# An archive: a target may have functions of its own instead of a file's.
+$(BUILD)/fuzz/libfuzzed.a: $(FUZZ_OBJ) $(BUILD)/report/page.o
 	@mkdir -p $(@D)
-	$(Q)$(AR) rcs $@ $<
+	$(Q)rm -f $@
+	$(Q)$(AR) qcs $@ $^
 
-$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/fuzz/%.o $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/fuzz/%.o $(BUILD)/fuzz/libfuzzed.a
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(FUZZ_ENGINE) $(CLI_LIBS) \
 		$(NETWORK_LIBS)

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Makes the seeds in fuzz/corpus: one small input of each kind, valid or nearly valid."""
+"""Makes the seeds in fuzz/corpus: one small input of each kind, valid or nearly valid.
+
+Other seeds were written by hand, as those named mistake-1, or found by fuzzing: they are named by their SHA-1.
+"""
 
 import base64
 import gzip
@@ -22,8 +25,9 @@ import fleet_audits
 import krls
 import nosecret
 import proofs
+import raw_rsa
 import sshkey
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from pkbf import Filter
 
 EXAMPLES = HERE.parent / "testdata" / "demo" / "publisher-examples.pub"
@@ -91,8 +95,6 @@ def make_pem():
 
 def make_pem_of_openssl():
     """Keys, certificates and requests, each with a private key in its own form and in PKCS#8."""
-    def openssl(*words, text=None):
-        return subprocess.run(["openssl", *words], input=text, capture_output=True, check=True).stdout
     dsa = openssl("dsa", text=openssl("dsaparam", "-genkey", "-noout", "1024"))
     for name, own in (("rsa", openssl("genrsa", "-traditional", "1024")), ("dsa", dsa),
                       ("ec", openssl("ecparam", "-genkey", "-noout", "-name", "prime256v1")),
@@ -176,6 +178,104 @@ def make_sources():
             seed("source", f"{name}-{cap}", bytes((form, cap, 0)) + data)
 
 
+def openssl(*words, text=None):
+    return subprocess.run(["openssl", *words], input=text, capture_output=True, check=True).stdout
+
+
+def stores():
+    """PKCS #12 with a certificate only, and with its key; a Java store."""
+    with tempfile.NamedTemporaryFile() as key:
+        key.write(openssl("genpkey", "-algorithm", "ED25519"))
+        key.flush()
+        certificate = openssl("req", "-new", "-x509", "-key", key.name, "-subj", "/CN=a")
+        plain = ("-passout", "pass:", "-certpbe", "NONE", "-keypbe", "NONE", "-nomac")
+        yield "pkcs12-keyless", openssl("pkcs12", "-export", "-nokeys", *plain, text=certificate)
+        yield "pkcs12", openssl("pkcs12", "-export", "-inkey", key.name, *plain, text=certificate)
+    yield "java", bytes.fromhex("feedfeed0000000200000001") + b"\0\0\0\2\0\1a" + bytes(40)
+
+
+PUTTY = """PuTTY-User-Key-File-3: ssh-ed25519
+Encryption: none
+Comment: a
+Public-Lines: 2
+AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhsc
+HR4f
+Private-Lines: 1
+AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
+Private-MAC: 00
+"""
+
+
+def make_files():
+    """How fuzz_input.c reads it, how often the text is there, and the text."""
+    walked, plain, wary, krl, prints, blocks, pipe, hole = (1 << bit for bit in range(8))
+    keys = dict(plain_blobs())
+    key = sshkey.key_line(keys["ed25519"])
+    lines = "".join(f"{sshkey.key_line(blob)} a b\n" for name, blob in keys.items()
+                    if name in ("ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ed448"))
+    new = "sk-new@x " + base64.b64encode(b"\0\0\0\x08sk-new@x").decode()
+    block = "-----BEGIN PUBLIC KEY-----\n" + "MCowBQYDK2VwAyEA" + "A" * 43 + "=\n-----END PUBLIC KEY-----\n"
+    pgp = f"-----BEGIN PGP SIGNATURE-----\n\n{key}\n=aaaa\n-----END PGP SIGNATURE-----\n"
+    leak = {"RuleID": "private-key", "Description": "x", "File": "a", "StartLine": 1, "Commit": "ab" * 20}
+    fingerprint = "SHA256:" + "A" * 43
+    findings = [{**leak, "Secret": block}, {**leak, "Secret": block[:60], "Match": "x"}, {**leak, "Secret": "none"},
+                {**leak, "RuleID": "x", "Secret": "none"}, {"DetectorName": "a", "Raw": fingerprint, "Line": 7},
+                {"Secret": "a \\n", "Match": fingerprint + "x", "Date": 1e3},
+                {"Name": "x", "raw_source_code_extract": key}]
+    packed = {"gzip": gzip.compress(key.encode(), mtime=0), "xz": lzma.compress(b"x"),
+              "wide": key.encode("utf-16"), "wide-be": b"\xfe\xff" + key.encode("utf-16-be"),
+              "bomb": gzip.compress(bytes(1 << 20), mtime=0), **dict(stores())}
+    nested = "".join(f"{name}: {base64.b64encode(data).decode()} x\n" for name, data in packed.items())
+    marks = (f"a {key.replace('+', '&#43;').replace('/', '&#x2F;').replace(' ', '%20')} b {new} "
+             "\\x2f\\u002f &#x;&#9z;&#1")
+    raw = base64.b64decode("MCowBQYDK2VwAyEA" + "A" * 43 + "=")
+
+    def file(name, data, how=0, copies=0):
+        seed("input", name, bytes((how, copies)) + (data if isinstance(data, bytes) else data.encode()))
+    file("lines", lines)
+    file("lines-plain", lines, plain)
+    file("walked", f"text\n{key}x\n{key} y\n", walked)
+    file("pipe", lines, pipe)
+    file("blocks", lines + block, blocks, 248)
+    file("blocks-unlike", f"{key}\nx\n{new}\nssh-rsa AAAA\n", blocks, 252)
+    file("long", f"{key} x ", 0, 252)
+    file("long-nul", f"x\0{key},", hole, 252)
+    file("long-text", "abc ", 0, 255)
+    file("long-block", f"{block[:27]}".encode() + b"\xff" + b"A" * 70 + b"\n", 0, 255)
+    file("long-string", b'[{"Secret": "x", "RuleID": "a", "b": "\xff' + 20 * b"x\\\\", 0, 255)
+    file("long-name", b'[{"Secret": "x", "RuleID": "a", "\xff' + 50 * b"x", 0, 255)
+    file("bombs", b"a\xff" + base64.b64encode(packed["bomb"]) + b"\n", 0, 245)
+    file("json-long", f'["{key}", 1] ', 0, 251)
+    file("json-bad", '{"a": [tru, 01, 1.5, -2e+3, "\\u12", "\\q", {"b" 1}, nul]}\n{"a": 1.}\n[1e]\n{"a",\n"\x01"\n')
+    file("findings", json.dumps(findings), prints)
+    file("findings-plain", json.dumps(findings))
+    file("findings-escaped", json.dumps(findings).replace("SHA256", "SHA\\u0032\\u0035\\u0036"), prints)
+    file("no-findings", '{"a": ["b"]}')
+    file("nested", nested)
+    file("nested-many", nested, 0, 245)
+    file("marks", marks)
+    file("marked", f'\ufeff{key}\n{key}\n{new}\n"x\n{key}')
+    file("putty", PUTTY)
+    file("ssh-com", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nAAAA\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\n")
+    file("pgp", pgp)
+    file("uncut", f"{block[:60]}\n{block}")
+    file("krl", krls.HEADER + krls.section(krls.KEYS, *keys.values(), b"\0\0\0\x08sk-new@x", b"x")
+         + krls.section(krls.SHA256, bytes(32)), krl)
+    file("krl-cut", krls.HEADER[:5], krl | pipe)
+    file("krl-bad", krls.HEADER + b"\4", krl)
+    file("wary", packed["bomb"], wary)
+    file("bz2", b"BZh91AY&SY")
+    file("thrice", gzip.compress(gzip.compress(packed["gzip"], mtime=0), mtime=0))
+    file("der", raw)
+    file("der-bad", b"\x30\x03\x02\x01\x05")
+    file("der-cut", raw[:-4])
+    for name in ("gzip", "wide", "wide-be", "pkcs12", "pkcs12-keyless", "java"):
+        file(name, packed[name])
+    for flags in range(4):
+        seed("quick", f"lines-{flags}", bytes((flags,)) + f"{lines}# x\n{new}\nssh-rsa AAAA\n".encode())
+    seed("quick", "block", b"\2" + (lines + block + lines).encode())
+
+
 def make_krls():
     keys = krls.section(krls.KEYS, *dict(plain_blobs()).values())
     hashes = krls.section(krls.SHA256, bytes(32), bytes(range(32)))
@@ -202,6 +302,11 @@ def numbers(*values):
     return b"".join(value.to_bytes(8, "big") for value in values)
 
 
+# What keyveto-reader says of logs.
+LOGIN = numbers(7, 1763866800, 0) + text(b"a") + text(b"::1") + numbers(22) + text(bytes(32)) + text(b"")
+LOG_KEY, LOG_END, LOG_SINCE = numbers(1) + text(bytes(32)), numbers(0, 0) + text(b""), numbers(1763866800)
+
+
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
     def finding(filters, lists, built_in, sources):
@@ -211,19 +316,124 @@ def make_findings():
     listed, built_in = finding(3, 2, 0, (b"git", b"git")), finding(0, 0, 1, (b"rsa-factor",))
     problem = text(b"/a") + numbers(7, 1) + text(b"ssh-odd") + text(b"unknown type")
     blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
-    for name, parts in (("key", (blob, b"", b"")), ("spki", (b"", b"\x30\0", bytes(16)))):
+    for name, parts in (("key", (blob, b"", b"")), ("spki", (b"", b"\x30\0", bytes(15))),
+                        ("spki-odd", (b"", b"\x30\0", bytes(16)))):
         seed("finding", name, text(b"/a") + numbers(1, 0) + b"".join(map(text, parts)) + text(b"x448") + numbers(448)
              + text(b"comment") + numbers(0) + text(b"owner") + text(b""))
     seed("finding", "listed", listed)
     seed("finding", "built-in", built_in)
     seed("finding", "problem", problem)
     seed("finding", "stream", text(b"\2" + listed) + text(b"\3" + problem))
+    for name, payload in (("login", LOGIN), ("outcome", numbers(7, 1763866800, 3)), ("log-key", LOG_KEY),
+                          ("log-end", LOG_END), ("log-since", LOG_SINCE), ("facts", facts(2)),
+                          ("problem-known", text(b"/a") + numbers(0, 0) + text(b"") + text(b"x"))):
+        seed("finding", name, payload)
+    make_conversations(finding(1, 1, 0, (b"git",)))
+
+
+def facts(n):
+    """That the files of a judge are no filters and lists, and that they are."""
+    header = b"pkbfv1" + (1).to_bytes(4, "big") + bytes(8) + (5).to_bytes(4, "big") + b"\2\x0a"
+    filters = numbers(0) + text(b"no filter"), numbers(1) + text(header)
+    lists = numbers(0) + text(b"no list"), numbers(1, 600, 1, 1763866800)
+    return text(b"") + b"".join(filters[-n:]) + b"".join(lists[-n:])
+
+
+def make_conversations(found):
+    """Which command listens to keyveto-reader, and the records that it gets."""
+    def say(*records):
+        return b"".join(text(bytes((tag,)) + payload) for tag, payload in records)
+    blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
+    key = (text(b"/a") + numbers(1, 0) + text(blob) + text(b"") + text(b"") + text(b"") + numbers(0) + text(b"c")
+           + numbers(0) + text(b"") + text(b""))
+    problem = text(b"/a") + numbers(7, 0) + text(b"") + text(b"not a key")
+    print_of = text(b"/a") + numbers(3) + text(bytes(32)) + text(b"private-key at a:1")
+    keys = say((9, text(b"/a")), (8, key), (10, b""), (3, problem), (4, problem), (23, print_of), (11, b""))
+    log = say((19, LOG_SINCE), (16, LOGIN), (17, numbers(7, 1763866800, 1)), (18, LOG_KEY), (10, b""), (20, LOG_END),
+              (11, b""))
+    verdict = numbers(4, 2, 0, 0, 0, 0) + text(b"") + text(b"")
+    listed = numbers(1, 1, 1, 1, 0, 0) + text(b"git") + numbers(14) + text(b"git") + text(b"")
+    verdicts = say((21, facts(1)), (22, listed), (22, verdict), (11, b""))
+    for name, listener, said in (("keys", 0, keys), ("keys-ill", 0x80, keys), ("keys-killed", 0x40, keys),
+                                 ("keys-twice", 0, keys + keys), ("note-odd", 0, say((4, b"x"))),
+                                 ("file-odd", 0, say((9, b""))), ("fingerprint-odd", 0, say((23, b""))),
+                                 ("verdict-odd", 2, say((21, facts(1)), (22, b"x"))),
+                                 ("keys-waiting", 0, say((6, b""))), ("keys-unknown", 0, say((99, b""))),
+                                 ("keys-cut", 0, keys[:-3]), ("keys-long", 0, b"\xff" * 9), ("log", 1, log),
+                                 ("log-more", 1, log + keys), ("log-key", 1, say((8, key))), ("verdicts", 2, verdicts),
+                                 ("verdicts-late", 2, say((22, verdict))), ("verdicts-found", 2, say((2, found))),
+                                 ("verdicts-cut", 2, verdicts[:-80]), ("silence", 2, b""),
+                                 ("verdicts-killed", 0x42, verdicts), ("verdicts-absent", 0x82, verdicts),
+                                 ("verdicts-configured", 0x22, say((21, facts(1)[:40]), (22, verdict))),
+                                 ("log-late", 0x41, log), ("hello-odd", 8, say((1, b""))), ("keys-reset", 0x10, keys),
+                                 ("hello", 8, say((1, numbers(5, 15)))), ("walls", 3, say((11, b""))),
+                                 ("walls-more", 3, say((8, key)))):
+        seed("reader", name, bytes((listener,)) + said)
+
+
+def make_more_pem():
+    """Keys that no sshd takes, and keys that are malformed."""
+    def pem(title, der):
+        return f"-----BEGIN {title}-----\n{base64.encodebytes(der).decode()}-----END {title}-----\n"
+    element = raw_rsa.element
+    for curve in ("secp256k1", "brainpoolP256r1"):
+        own = openssl("ecparam", "-genkey", "-noout", "-name", curve)
+        seed("pem", f"own-{curve}", own)
+        seed("pem", f"public-{curve}", openssl("pkey", "-pubout", text=own))
+    explicit = openssl("ecparam", "-genkey", "-name", "secp112r1", "-param_enc", "explicit", "-noout")
+    seed("pem", "explicit", openssl("pkey", "-pubout", "-ec_param_enc", "explicit", text=explicit))
+    seed("pem", "compressed", openssl("ec", "-pubout", "-conv_form", "compressed", text=openssl(
+        "ecparam", "-genkey", "-noout", "-name", "prime256v1")))
+    pss = openssl("genpkey", "-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:1024")
+    seed("pem", "pss", openssl("pkey", "-pubout", text=pss))
+    for kind in ("X25519", "X448"):
+        own = openssl("genpkey", "-algorithm", kind)
+        seed("pem", f"own-{kind.lower()}", own)
+        seed("pem", f"public-{kind.lower()}", openssl("pkey", "-pubout", text=own))
+
+    def spki(algorithm, bits):
+        return element(0x30, element(0x30, element(6, algorithm)), element(3, b"\0", bits))
+    seed("pem", "spki-mldsa", pem("PUBLIC KEY", spki(bytes.fromhex("608648016503040311"), bytes(1312))))
+    seed("pem", "spki-unknown", pem("PUBLIC KEY", spki(bytes.fromhex("2a0304"), b"key")))
+    seed("pem", "spki-composite", pem("PUBLIC KEY", spki(bytes.fromhex("2b06010505070627"), bytes(1344))))
+    seed("pem", "spki-bad", pem("PUBLIC KEY", spki(bytes.fromhex("2b6570"), b"short")))
+    seed("pem", "spki-large", pem("PUBLIC KEY", raw_rsa.RawKey([2**8191 + 1, 2**8300 + 1]).spki))
+    seed("pem", "spki-dsa", pem("PUBLIC KEY", spki(bytes.fromhex("2a8648ce380401"), b"\2\1\5")))
+    for name, algorithm, private in (("unknown", "2a0304", b"x"), ("long", "2a8648ce380401", bytes(400))):
+        seed("pem", f"pkcs8-{name}", pem("PRIVATE KEY", element(0x30, element(2, b"\0"), element(
+            0x30, element(6, bytes.fromhex(algorithm))), element(4, private))))
+    for title in ("PUBLIC KEY", "PRIVATE KEY", "CERTIFICATE", "CERTIFICATE REQUEST", "RSA PRIVATE KEY",
+                  "RSA PUBLIC KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY", "OPENSSH PRIVATE KEY"):
+        seed("pem", f"bad-{title.replace(' ', '-').lower()}", pem(title, element(0x30, element(2, b"\5"))))
+    for kind in ("rsa", "ec", "dsa"):
+        own = (HERE / "corpus" / "pem" / f"own-{kind}").read_bytes()
+        seed("pem", f"der-own-{kind}", openssl("pkey", "-traditional", "-outform", "DER", text=own))
+    for name, store in stores():
+        seed("pem", name, store)
+    seed("pem", "putty", PUTTY)
+
+
+def make_raw_proofs():
+    """Proofs by RSA keys that a careful library does not make."""
+    p, q = raw_rsa.primes(2)
+    prime, even = raw_rsa.RawKey([int(openssl("prime", "-generate", "-bits", "1024"))]), raw_rsa.RawKey([p, q, 2])
+    wide = raw_rsa.RawKey([p, q], (1 << 70) + 1)
+    for name, key in (("prime", prime), ("even", even), ("wide", wide), ("short", raw_rsa.RawKey([p]))):
+        seed("proof", f"rsa-{name}", b"\0" + 2 * key.request_pem())
+    seed("proof", "rsa-short-jws", b"\0" + raw_rsa.RawKey([p]).jws() + raw_rsa.RawKey([p]).pem)
 
 
 def make_weak():
     """A modulus that shares a prime, one that is prime, a private exponent; and a prime that nobody asked about."""
     seed("weak", "some", b"".join(text(numbers(*one)) for one in ((0, 7, 2), (1, 2, 0), (3, 6, 0))))
     seed("weak", "refused", text(numbers(0, 2, 0)))
+    seed("weak", "each", b"".join(text(numbers(i, kind, other)) for i, kind, other in (
+        (0, 1, 0), (1, 5, 0), (2, 7, (1 << 64) - 1), (3, 3, 0), (4, 8, 0))))
+    head = numbers(2, 1, 1, 0)
+    asked = (b"\1" + head, b"\2" + numbers(1) + text(b"\5\7"), b"\2" + numbers(0) + text(b"\3"),
+             b"\3" + numbers(1) + text(b"\2"))
+    seed("weak", "asked", b"".join(map(text, asked)))
+    seed("weak", "asked-late", b"".join(map(text, asked[:3])) + text(b"\3" + numbers(2) + text(b"")))
 
 
 def make_index_records():
@@ -267,13 +477,39 @@ def make_proofs():
     keys = {"known": known, **{kind: proofs.Key(kind) for kind in proofs.MAKE}}
     for name, key in keys.items():
         seed("attestation", name, proofs.request(key, encoding=proofs.DER))
-        seed("proof", f"pem-{name}", proofs.request(key))
+        seed("proof", f"pem-{name}", b"\0" + proofs.request(key))
         if key.kind in proofs.ALGORITHM:
+            seed("jws", "answer", numbers(2) + text(b"no proof"))
             seed("jws", name, proofs.jws(key))
-            seed("proof", f"jws-{name}", proofs.jws(key) + b"\n" + key.line.encode() + b"\n")
+            seed("proof", f"jws-{name}", b"\0" + proofs.jws(key) + b"\n" + key.line.encode() + b"\n")
     seed("attestation", "normal", proofs.request(known, subject="example.com", encoding=proofs.DER))
     seed("jws", "none", proofs.jws(known, alg="none", sign=lambda data: b""))
-    seed("proof", "both", b"# comment\n" + proofs.jws(known) + b"\n" + proofs.request(known) + b"{}\n")
+    make_files_of_proofs(known)
+
+
+def make_files_of_proofs(known):
+    """How fuzz_proof.c reads it, and a file."""
+    of_key, only_keys, pipe = 1, 2, 4
+    jws, request, line = proofs.jws(known), proofs.request(known), known.line.encode()
+    weak = proofs.Key("rsa", rsa.generate_private_key(65537, 1024))
+    for name, how, text in (("both", 0, b"# comment\n" + jws + b"\n" + request + b"{}\n"),
+                            ("of-key", of_key, jws + b"\n\0" + line), ("of-no-key", of_key, request + b"\0x"),
+                            ("of-other", of_key, jws + b"\n" + request + b"\0" + weak.line.encode()),
+                            ("of-proof", of_key, jws + b"\0" + request), ("request", of_key, request + b"\0" + line),
+                            ("of-jws", of_key, request + b"\0" + jws), ("of-json", of_key, request + b"\0{}\n{}\n"),
+                            ("pipe-of-proof", pipe | of_key, request + b"\0" + jws + request),
+                            ("keys", only_keys, jws + b"\n" + line + b"\n{\"protected\": \"x\"}\n"),
+                            ("pipe", pipe, jws + b"\n" + line), ("pipe-keys", pipe | only_keys, request),
+                            ("pipe-of-key", pipe | of_key, jws + b"\0" + line), ("weak", 0, proofs.request(weak)),
+                            ("weak-jws", 0, proofs.jws(weak) + b"\n" + weak.line.encode()),
+                            ("der", 0, proofs.request(known, encoding=proofs.DER)), ("nothing", 0, b"x\n"),
+                            ("mark", 0, b"\xef\xbb\xbf" + request), ("empty", 0, b""),
+                            ("cut", 0, request[:-40]), ("gzip", 0, gzip.compress(jws + b"\n" + line, mtime=0)),
+                            ("large", 0, gzip.compress(random.Random(5).randbytes(2400) + 33000 * b"x\n", mtime=0)),
+                            ("gzip-cut", 0, gzip.compress(line, mtime=0)[:-9]),
+                            ("gzip-bomb", 0, gzip.compress(bytes(1 << 20), mtime=0)),
+                            ("not-base64", 0, request.replace(b"M", b"!"))):
+        seed("proof", name, bytes((how,)) + text)
 
 
 def make_audits():
@@ -309,6 +545,9 @@ def make_pam_sessions():
             ("option", 3, filters, "a", "ssh", f"publickey {rsa}\n"),
             ("list", 0, "Blocklist /l\nOnError deny\n", "a", "ssh", f"publickey {rsa}\n"),
             ("unsupported", 0, "Filter /f\nOnUnsupported deny\n", "a", "ssh", "publickey sk-new@x AAAACHNrLW5ld0B4\n"),
+            ("auth", 16, denied, "a", "ssh", f"publickey {key}\n"),
+            ("auth-clean", 20, filters, "a", "ssh", f"publickey {key}\n"),
+            ("account", 32, broken, "a", "", f"publickey {key}\n"),
             ("cut", 0, filters, "a", "ssh", f"publickey {key[:30]}\npublickey\npublickey  \n")):
         seed("pam_session", name, bytes([how]) + "\0".join((config, user, "::1", tty, "sshd", info)).encode())
 
@@ -353,8 +592,10 @@ def main():
     make_nosecret()
     make_pem()
     make_pem_of_openssl()
+    make_more_pem()
     make_lists()
     make_inside()
+    make_files()
     make_sources()
     make_krls()
     make_utf16()
@@ -365,6 +606,7 @@ def main():
     make_weak()
     make_deltas()
     make_proofs()
+    make_raw_proofs()
     make_audits()
     make_pam_sessions()
 
