@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An audit of another host, as keyveto report reads it. Whatever it is, the host
- * is in the report once; no text of it has a control character; nothing changed
- * since the same audit; the forms are written, and those of JSON can be read.
+ * Whose keys are whose, the hosts that should have an audit, and an audit of
+ * another host, with NULs between them, as keyveto report reads them. Whatever
+ * it is, the host is in the report once; no text of it has a control character;
+ * nothing changed since the same audit; the forms are written, and those of
+ * JSON can be read.
  */
 #include <sys/mman.h>
 
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "kv_bytes.h"
 #include "report/forms.h"
 #include "report/intake.h"
 #include "report/owners.h"
@@ -76,38 +79,64 @@ check_json(struct fleet *f, bool page)
 	free(text);
 }
 
-/* The first line, as one of --owners. */
-static void
-add_owner(struct fleet *f, const uint8_t *data, size_t size)
+/* Cuts off the part of the input up to a NUL, if there is one, as a file. */
+static int
+cut_file(struct kv_span *rest)
 {
-	const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
-	const char *why;
-	char line[512];
+	const uint8_t *nul = rest->len > 0 ?
+	    memchr(rest->p, '\0', rest->len) :
+	    NULL;
+	const size_t len = nul != NULL ? (size_t)(nul - rest->p) : 0;
+	int fd = memfd_create("audit", MFD_CLOEXEC);
 
-	snprintf(line, sizeof(line), "%.*s",
-	    (int)(end != NULL ? (size_t)(end - data) : size),
-	    (const char *)data);
-	(void)fleet_owners_add(f, line, &why);
+	FUZZ_CHECK(fd != -1 && write(fd, rest->p, len) == (ssize_t)len);
+	if (nul != NULL) {
+		rest->p = nul + 1;
+		rest->len -= len + 1;
+	}
+	return fd;
+}
+
+/* Reads a file, and closes it. */
+static bool
+read_file(struct fleet *f, bool (*read)(struct fleet *f, const char *path),
+    int fd)
+{
+	char path[32];
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ok = read(f, path);
+	close(fd);
+	return ok;
+}
+
+static void
+read_audit(struct fleet *f, struct kv_span audit)
+{
+	int fd = memfd_create("audit", MFD_CLOEXEC);
+
+	FUZZ_CHECK(
+	    fd != -1 && write(fd, audit.p, audit.len) == (ssize_t)audit.len);
+	FUZZ_CHECK(read_file(f, intake_audits, fd));
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fleet f = { .now = 1795440000, .max_age = 30 };
+	struct kv_span rest = { data, size };
 	struct fleet_totals totals;
-	int fd = memfd_create("audit", MFD_CLOEXEC);
-	char path[32];
 
-	FUZZ_CHECK(fd != -1 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	FUZZ_CHECK(fleet_open(&f));
-	add_owner(&f, data, size);
+	(void)read_file(&f, intake_owners, cut_file(&rest));
+	(void)read_file(&f, intake_hosts, cut_file(&rest));
 	/* The same audit as an older one, of another time. */
 	if (size % 2 != 0) {
-		FUZZ_CHECK(intake_audit(&f, path) && fleet_keep_old(&f));
-		lseek(fd, 0, SEEK_SET);
+		read_audit(&f, rest);
+		FUZZ_CHECK(fleet_keep_old(&f));
 	}
-	FUZZ_CHECK(intake_audit(&f, path));
+	read_audit(&f, rest);
 	FUZZ_CHECK(fleet_expect(&f, "missing") && fleet_join(&f));
 	FUZZ_CHECK(fleet_count(&f, &totals) && totals.hosts > 0);
 	FUZZ_CHECK(totals.hosts ==
@@ -119,6 +148,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_json(&f, false);
 	check_json(&f, true);
 	fleet_close(&f);
-	close(fd);
 	return 0;
 }

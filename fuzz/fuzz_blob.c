@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "kv_blocklist.h"
 #include "kv_fingerprint.h"
 #include "kv_spki.h"
 
@@ -47,6 +48,7 @@ check_key(const struct kv_pubkey *key)
 {
 	static uint8_t spki[KV_SPKI_MAX_BYTES];
 	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_blocklist_hash hash;
 	char text[KV_FINGERPRINT_BYTES];
 	size_t len;
 
@@ -62,6 +64,10 @@ check_key(const struct kv_pubkey *key)
 		    KV_ERR_NO_SPACE);
 	}
 	(void)!kv_spki_encode_compressed(key, spki, sizeof(spki), &len);
+	for (size_t i = 0; i < kv_blocklist_hash_count(key); i++)
+		kv_blocklist_hash_key(key, i, &hash);
+	for (size_t i = 0; i < kv_fingerprint_kin_count(key); i++)
+		kv_fingerprint_kin(key, i, digest);
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, text);
 	FUZZ_CHECK(kv_fingerprint_parse((struct kv_span){ (uint8_t *)text,

@@ -81,6 +81,18 @@ check_made(const struct delta_file *a, const struct delta_file *out)
 	close(again.fd);
 }
 
+static void
+check_header(const struct delta_file *d, size_t size)
+{
+	char why[DELTA_WHY_BYTES];
+	struct delta_header h;
+
+	if (delta_find_header(d, &h, why) == DELTA_DONE)
+		FUZZ_CHECK(h.size == size && delta_read_header(d, &h));
+	else
+		FUZZ_CHECK(why[0] != '\0' && !delta_read_header(d, &h));
+}
+
 /* What is made must have the SHA-256 that the input says: it never has. */
 static void
 check_applied(const struct delta_file *a, const struct delta_file *out,
@@ -101,6 +113,7 @@ check_applied(const struct delta_file *a, const struct delta_file *out,
 		size = sizeof(delta) - 71;
 	memcpy(delta + 71, data, size);
 	d = open_file("delta", delta, 71 + size);
+	check_header(&d, 71 + size);
 	why[0] = '\0';
 	FUZZ_CHECK(delta_apply(a, &d, out, why) == DELTA_NO_SUCCESSOR);
 	FUZZ_CHECK(why[0] != '\0');
@@ -113,7 +126,7 @@ check_applied(const struct delta_file *a, const struct delta_file *out,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct delta_file a, out;
+	struct delta_file a, out, raw;
 	size_t n;
 	int how;
 
@@ -137,6 +150,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_applied(&a, &out, data + n, size - n);
 	else
 		check_made(&a, &out);
+	raw = open_file("raw", data, size);
+	check_header(&raw, size);
+	close(raw.fd);
 	close(a.fd);
 	close(out.fd);
 	return 0;

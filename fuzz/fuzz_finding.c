@@ -3,9 +3,12 @@
  * A record of keyveto-reader, as the command reads it. What is taken for a finding
  * is sent again with the same bytes, and printed without a control character.
  */
+#include <sys/mman.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 #include "reading/facts.h"
@@ -15,22 +18,38 @@
 #include "reading/log_records.h"
 #include "wire/reading.h"
 
-static void
-check_printed(const struct kv_judge *judge, const struct finding *f, bool json)
+/* What is printed: lines of printable ASCII. */
+static char *printed;
+static size_t printed_len;
+
+static FILE *
+open_printed(void)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = open_memstream(&printed, &printed_len);
 
 	FUZZ_CHECK(out != NULL);
-	if (json)
-		finding_print_json(out, judge, NULL, f);
-	else
-		finding_print_text(out, judge, f);
-	FUZZ_CHECK(fclose(out) == 0 && len > 0 && text[len - 1] == '\n');
-	for (size_t i = 0; i + 1 < len; i++)
-		FUZZ_CHECK(text[i] >= 0x20 && text[i] < 0x7f);
-	free(text);
+	return out;
+}
+
+static void
+close_printed(FILE *out)
+{
+	FUZZ_CHECK(fclose(out) == 0 && printed_len > 0);
+	FUZZ_CHECK(printed[printed_len - 1] == '\n');
+	for (size_t i = 0; i < printed_len; i++)
+		FUZZ_CHECK(printed[i] == '\n' ||
+		    (printed[i] >= 0x20 && printed[i] < 0x7f));
+	free(printed);
+}
+
+static void
+check_printed(const struct kv_judge *judge, const struct finding *f)
+{
+	FILE *out = open_printed();
+
+	finding_print_text(out, judge, f);
+	finding_print_json(out, judge, f->bits == 0 ? "a" : NULL, f);
+	close_printed(out);
 }
 
 static void
@@ -50,26 +69,58 @@ check_finding(const uint8_t *data, size_t size)
 
 	if (!finding_receive(b, 2, 2, &f))
 		return;
-	check_printed(&judge, &f, false);
-	check_printed(&judge, &f, true);
+	check_printed(&judge, &f);
 	finding_send(&again, 1, &f);
 	FUZZ_CHECK(
 	    again.len == size + 5 && memcmp(again.buf + 5, data, size) == 0);
 	record_out_free(&again);
 }
 
+/* A problem that was taken, and sent again, is the same. */
 static void
 check_problem(const uint8_t *data, size_t size)
 {
-	const struct kv_bytes b = { data, size };
+	struct record_out first = { .fd = -1 }, second = { .fd = -1 };
+	struct kv_bytes b = { data, size };
 	struct input_problem problem;
 	char text[256];
+	FILE *out;
 
 	if (!finding_receive_problem(b, text, sizeof(text), &problem))
 		return;
 	FUZZ_CHECK(strlen(problem.path) + strlen(problem.type) +
 		strlen(problem.reason) + 3 <=
 	    sizeof(text));
+	out = open_printed();
+	finding_print_problem(out, out, true, NULL, &problem);
+	finding_print_note(out, &problem);
+	close_printed(out);
+	finding_send_problem(&first, 1, &problem);
+	b = (struct kv_bytes){ first.buf + 5, first.len - 5 };
+	FUZZ_CHECK(finding_receive_problem(b, text, sizeof(text), &problem));
+	finding_send_problem(&second, 1, &problem);
+	FUZZ_CHECK(first.len == second.len &&
+	    memcmp(first.buf, second.buf, first.len) == 0);
+	record_out_free(&first);
+	record_out_free(&second);
+}
+
+/* A key is described by any decision. */
+static void
+check_described(const struct input_key *key)
+{
+	struct kv_list list = { .path = "c", .sources = -1 };
+	const struct kv_judge judge = { .list = &list, .n_lists = 1 };
+	const struct kv_decision d = {
+		.verdict = KV_VERDICT_LISTED,
+		.list = key->line % 2 == 0 ? &kv_denied : &list,
+		.list_hits = key->line % 3,
+		.source_id = { (uint8_t)key->line },
+	};
+	struct finding f;
+
+	finding_describe(&f, &judge, finding_name_source, key, &d, true);
+	check_printed(&judge, &f);
 }
 
 static void
@@ -79,6 +130,7 @@ check_key_again(const struct input_key *key, void *arg)
 
 	FUZZ_CHECK(key->key.type != KV_KEY_NONE || key->spki.len > 0);
 	FUZZ_CHECK(strlen(key->type) > 0 || key->key.type == KV_KEY_NONE);
+	check_described(key);
 	reading_send_key(again, key);
 }
 
@@ -110,13 +162,20 @@ check_key(const uint8_t *data, size_t size)
 	record_out_free(&second);
 }
 
-/* What is taken of the files of a judge leaves each with a header, or with why. */
+/*
+ * What is taken of the files of a judge leaves each with a header, or with why,
+ * and is sent again with the same bytes but for the dates, of which these lists
+ * have none.
+ */
 static void
 check_facts(const uint8_t *data, size_t size)
 {
+	struct record_out again = { .fd = -1 };
+	uint8_t *same;
 	struct kv_filter filter[2] = { { .path = "a" }, { .path = "b" } };
-	struct kv_list list[2] = { { .path = "c" }, { .path = "d" } };
-	struct facts_date date[2];
+	struct kv_list list[2] = { { .path = "c", .sources = -1 },
+		{ .path = "d", .sources = -1 } };
+	struct facts_date date[2] = { { .known = false } };
 	struct kv_judge judge = {
 		.filter = filter,
 		.n_filters = 2,
@@ -137,6 +196,16 @@ check_facts(const uint8_t *data, size_t size)
 		FUZZ_CHECK(
 		    list[i].blocklist.records <= KV_BLOCKLIST_RECORDS_MAX);
 	}
+	again.fd = memfd_create("fuzz", MFD_CLOEXEC);
+	facts_send(&again, &judge);
+	same = fuzz_alloc(size + 6);
+	FUZZ_CHECK(pread(again.fd, same, size + 6, 0) == (ssize_t)size + 5);
+	if (!date[0].known && !date[1].known && date[0].seconds == 0 &&
+	    date[1].seconds == 0)
+		FUZZ_CHECK(memcmp(same + 5, data, size) == 0);
+	free(same);
+	close(again.fd);
+	record_out_free(&again);
 }
 
 /* A line that is taken has what report and audit ask for. */
@@ -174,6 +243,7 @@ check_log(const uint8_t *data, size_t size)
 	struct reading_log_end end;
 	struct reading_login login;
 	struct log_decision decision;
+	int64_t since;
 
 	if (reading_receive_login(b, &login)) {
 		FUZZ_CHECK(login.seconds >= 0 && *login.a.from > ' ');
@@ -184,12 +254,26 @@ check_log(const uint8_t *data, size_t size)
 		reading_send_log_key(&again, &decision);
 	} else if (reading_receive_log_end(b, &end)) {
 		reading_send_log_end(&again, &end);
+	} else if (reading_receive_log_since(b, &since)) {
+		reading_send_log_since(&again, since);
 	} else {
 		return;
 	}
 	FUZZ_CHECK(
 	    again.len == size + 5 && memcmp(again.buf + 5, data, size) == 0);
 	record_out_free(&again);
+}
+
+/* A text that is copied is that which fits into a buffer. */
+static void
+check_text(const uint8_t *data, size_t size)
+{
+	struct kv_bytes b = { data, size }, same = b;
+	char text[256], *copy = record_copy_text(&b);
+
+	if (record_get_text(&same, text, sizeof(text)))
+		FUZZ_CHECK(copy != NULL && strcmp(copy, text) == 0);
+	free(copy);
 }
 
 /* The same bytes as a stream of records: each is whole, and none is read twice. */
@@ -225,6 +309,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_line(data, size,
 	    &(const struct kv_judge){ .n_filters = 2, .n_lists = 2 });
 	check_log(data, size);
+	check_text(data, size);
 	check_stream(data, size);
 	return 0;
 }

@@ -4,17 +4,36 @@
  * published/index.h, and be taken again, with the same bytes, when it is
  * written.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "published/index.h"
 
+/* The one text of these bytes. */
+static void
+check_sha256(const char *sha256)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+	char again[INDEX_SHA256_BYTES];
+
+	for (size_t i = 0; i < sizeof(digest); i++)
+		FUZZ_CHECK(sscanf(sha256 + 2 * i, "%2hhx", &digest[i]) == 1);
+	index_format_sha256(digest, again);
+	FUZZ_CHECK(strcmp(again, sha256) == 0);
+}
+
 static void
 check_file(const struct index *x, const struct index_file *f)
 {
 	char path[INDEX_PATH_BYTES];
 
+	check_sha256(f->sha256);
+	index_packed_path(f->sha256, path);
+	FUZZ_CHECK(strstr(path, f->sha256) != NULL);
+	index_companion_path(f->sha256, path);
+	FUZZ_CHECK(strstr(path, f->sha256) != NULL);
 	FUZZ_CHECK(index_is_name(f->name) && strchr(f->name, '/') == NULL);
 	FUZZ_CHECK(index_find(x, f->name) == f);
 	FUZZ_CHECK(index_is_sha256(f->sha256));

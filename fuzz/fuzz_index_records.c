@@ -50,6 +50,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (index_get_head((struct kv_bytes){ part.p, part.len }, &x, &n)) {
 		FUZZ_CHECK(n <= INDEX_FILES);
+		record_begin(&o, 1);
+		x.n = n;
+		index_add_head(&o, &x);
+		x.n = 0;
+		record_end(&o);
+		check_told(&o, &part);
 		while (kv_bytes_get_string(&b, &part) == KV_OK &&
 		    index_get_file((struct kv_bytes){ part.p, part.len }, &x,
 			n)) {

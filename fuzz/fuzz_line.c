@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Lines of authorized_keys: the parts of a line point into the line, and libssh
- * accepts no Ed25519 key that kv_line_parse refuses.
+ * accepts no Ed25519 key that kv_line_parse refuses. A file is read as its
+ * lines, of which those that do not fit are passed over.
  */
+#include <sys/mman.h>
+
 #include <libssh/libssh.h>
 #include <openssl/evp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 #include "kv_line.h"
+#include "kv_lines.h"
 
 /* Two strings: "ssh-ed25519" and 32 bytes. */
 #define ED25519_BLOB_BYTES (4 + 11 + 4 + KV_ED25519_BYTES)
@@ -41,6 +46,44 @@ check_libssh_refuses(const struct kv_line *line)
 		       &key) != SSH_OK);
 }
 
+static void
+check_lines(struct kv_span rest)
+{
+	uint8_t room[64];
+	struct kv_lines lines;
+	struct kv_span line;
+	bool more;
+	enum kv_err err;
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	FUZZ_CHECK(
+	    fd != -1 && write(fd, rest.p, rest.len) == (ssize_t)rest.len);
+	FUZZ_CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	kv_lines_init(&lines, fd, room, sizeof(room));
+	for (uint64_t n = 1; rest.len > 0; n++) {
+		const uint8_t *nl = memchr(rest.p, '\n', rest.len);
+		size_t len = nl != NULL ? (size_t)(nl - rest.p) : rest.len;
+
+		err = kv_lines_next(&lines, &line, &more);
+		FUZZ_CHECK(more && lines.number == n);
+		if (len < sizeof(room))
+			FUZZ_CHECK(err == KV_OK &&
+			    kv_span_equal(line,
+				(struct kv_span){ rest.p, len }));
+		else
+			FUZZ_CHECK(err == KV_ERR_LINE_TOO_LONG);
+		len += nl != NULL;
+		rest.p += len;
+		rest.len -= len;
+	}
+	FUZZ_CHECK(kv_lines_next(&lines, &line, &more) == KV_OK && !more);
+	close(fd);
+	FUZZ_CHECK(kv_lines_next(&(struct kv_lines){ .fd = -1,
+				     .buf = room,
+				     .cap = sizeof(room) },
+		       &line, &more) == KV_ERR_SYSTEM);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -59,5 +102,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		FUZZ_CHECK(line.is_blank || line.key.key.type != KV_KEY_NONE);
 	(void)kv_line_has_option(line.options, "cert-authority");
+	check_lines((struct kv_span){ data, size });
 	return 0;
 }

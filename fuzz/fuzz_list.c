@@ -12,6 +12,7 @@
 #include "kv_blocklist.h"
 #include "kv_sources.h"
 #include "published/lookup.h"
+#include "sets/list_date.h"
 #include "sets/list_reader.h"
 
 struct input {
@@ -40,21 +41,80 @@ check_name(int fd, uint8_t id)
 		       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 		       "0123456789._-")] == '\0');
 	FUZZ_CHECK(strlen(more) < sizeof(more) && strchr(more, '\n') == NULL);
+	kv_sources_name(fd, id, more);
+	FUZZ_CHECK(strcmp(name, more) == 0);
 }
 
-/* Reads all records. Returns whether they are in order. */
+static void
+check_date(int fd)
+{
+	int64_t seconds;
+
+	if (list_date_read(fd, &seconds))
+		FUZZ_CHECK(seconds % 86400 == 0);
+}
+
+/* Reads all records, and runs of them. Returns whether they are in order. */
 static bool
 read_records(int fd, size_t size)
 {
-	static struct list_reader r;
+	static struct list_reader r, same;
+	const uint8_t *one;
+	const list_record *run = NULL;
 	uint64_t n = 0;
+	size_t left = 0;
 
-	if (!list_reader_adopt(&r, "list", fd))
+	if (!list_reader_adopt(&r, "list", fd) ||
+	    !list_reader_adopt(&same, "list", fd))
 		return false;
-	while (list_reader_next(&r) != NULL)
-		n++;
+	for (; (one = list_reader_next(&r)) != NULL; n++, run++, left--) {
+		if (left == 0)
+			run = list_reader_next_run(&same, &left);
+		FUZZ_CHECK(run != NULL && left > 0);
+		FUZZ_CHECK(list_same_hash(one, *run));
+	}
+	FUZZ_CHECK(left == 0 && list_reader_next_run(&same, &left) == NULL);
+	FUZZ_CHECK(strcmp(r.why, same.why) == 0);
 	FUZZ_CHECK(r.why[0] != '\0' || n == size / KV_BLOCKLIST_RECORD_BYTES);
-	return r.why[0] == '\0';
+	return list_reader_is_good(&r);
+}
+
+/* Looks for the hash whose digits the text begins with, if it does. */
+static void
+check_lookup(int fd, const uint8_t *text, size_t len, struct input *in)
+{
+	const char *hex = "0123456789abcdef";
+	struct kv_blocklist_hash h = { { 0 } };
+	char why[LOOKUP_WHY_BYTES];
+
+	for (size_t i = 0; i < 16 && i < len; i++) {
+		const char *digit = text[i] != '\0' ?
+		    strchr(hex, text[i]) :
+		    NULL;
+
+		if (digit != NULL)
+			h.byte[i / 2] |= (uint8_t)((digit - hex)
+			    << (i % 2 == 0 ? 4 : 0));
+	}
+	(void)lookup_find(fd, &h, check_path, in, why);
+}
+
+/* What is no file, or no regular one, is refused. */
+static void
+check_others(void)
+{
+	static struct list_reader r;
+	const struct kv_blocklist_hash h = { { 0 } };
+	char why[LOOKUP_WHY_BYTES];
+	int fd[2];
+
+	FUZZ_CHECK(pipe(fd) == 0);
+	FUZZ_CHECK(!lookup_find(fd[0], &h, check_path, NULL, why));
+	FUZZ_CHECK(!list_reader_adopt(&r, "list", fd[0]) && r.why[0] != '\0');
+	close(fd[0]);
+	close(fd[1]);
+	FUZZ_CHECK(!lookup_find(-1, &h, check_path, NULL, why));
+	FUZZ_CHECK(!list_reader_adopt(&r, "list", -1) && r.why[0] != '\0');
 }
 
 int
@@ -62,6 +122,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 	char why[LOOKUP_WHY_BYTES];
+	const uint8_t *last;
 	struct kv_blocklist_hash h;
 	struct kv_blocklist l;
 	bool listed, sorted;
@@ -72,21 +133,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(fd != -1 && write(fd, data, size) == (ssize_t)size);
 	kv_blocklist_hash_bytes((struct kv_span){ data, size }, &h);
 	(void)lookup_find(fd, &h, check_path, &in, why);
-	/* The hash whose digits the input begins with, if it does. */
-	memset(&h, 0, sizeof(h));
-	for (size_t i = 0; i < 16 && i < size; i++) {
-		const char *hex = "0123456789abcdef";
-		const char *digit = data[i] != '\0' ?
-		    strchr(hex, data[i]) :
-		    NULL;
-
-		if (digit != NULL)
-			h.byte[i / 2] |= (uint8_t)((digit - hex)
-			    << (i % 2 == 0 ? 4 : 0));
-	}
-	(void)lookup_find(fd, &h, check_path, &in, why);
+	check_others();
+	check_lookup(fd, data, size, &in);
+	last = size > 1 ? memrchr(data, '\n', size - 1) : NULL;
+	if (last != NULL)
+		check_lookup(fd, last + 1, size - (size_t)(last + 1 - data),
+		    &in);
 	check_name(fd, size > 0 ? data[size - 1] : 0);
 	check_name(fd, 13);
+	check_date(fd);
 	sorted = read_records(fd, size);
 	if (kv_blocklist_open_fd(fd, &l) != KV_OK) {
 		close(fd);

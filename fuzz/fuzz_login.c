@@ -76,6 +76,8 @@ check_lines(char *text)
 			if (syslog_line_parse(line, &l)) {
 				FUZZ_CHECK(
 				    l.message >= line || *l.message == '\0');
+				if (syslog_line_is_sshds(&l))
+					FUZZ_CHECK(l.program_len >= 4);
 				if (turn == 0)
 					syslog_years_add(&years, &l);
 				else if (syslog_years_find(&years, &l, NOW,

@@ -4,8 +4,11 @@
  * the text of LIST.sources; and the list, in xz or not. Whatever the manifest
  * says, the text must be printable, and have names as kv_sources takes them.
  */
+#include <sys/mman.h>
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz.h"
 #include "published/records.h"
@@ -115,6 +118,49 @@ check_worker(const uint8_t *data, size_t size)
 	}
 }
 
+/* What was found in a file of records, told to another process and taken. */
+static void
+check_records(const uint8_t *data, size_t size)
+{
+	struct update_records found = { .n = 0 }, again = { .n = 0 };
+	struct record_out o = { .fd = -1 };
+	const int fd = memfd_create("list", MFD_CLOEXEC);
+	bool ok;
+
+	FUZZ_CHECK(fd != -1 && write(fd, data, size) == (ssize_t)size);
+	ok = update_records_read(&found, fd);
+	FUZZ_CHECK(ok == (found.why[0] == '\0'));
+	FUZZ_CHECK(!ok || found.n == size / 16);
+	close(fd);
+	record_begin(&o, 1);
+	update_records_put(&o, &found);
+	record_end(&o);
+	FUZZ_CHECK(update_records_get((struct kv_bytes){ o.buf + 5, o.len - 5 },
+	    &again));
+	FUZZ_CHECK(again.n == found.n && strcmp(again.why, found.why) == 0);
+	record_out_free(&o);
+	if (update_records_get((struct kv_bytes){ data, size }, &again))
+		FUZZ_CHECK(again.n > 0 || again.why[0] != '\0');
+}
+
+/* A text of sources that others wrote, without update's own lines. */
+static void
+check_kept_lines(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_alloc(size + 1);
+	struct update_sources s;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	update_sources_parse(text, &s);
+	FUZZ_CHECK(s.time >= -1 && strlen(s.sha256) < sizeof(s.sha256));
+	update_sources_keep_lines(text, 100);
+	FUZZ_CHECK(strlen(text) <= 100);
+	update_sources_parse(text, &s);
+	FUZZ_CHECK(s.time == -1 && s.sha256[0] == '\0');
+	free(text);
+}
+
 static void
 check_list(const uint8_t *data, size_t size)
 {
@@ -140,5 +186,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_manifest(data, size);
 	check_worker(data, size);
 	check_list(data, size);
+	check_records(data, size);
+	check_kept_lines(data, size);
 	return 0;
 }

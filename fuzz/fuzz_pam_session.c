@@ -185,6 +185,9 @@ check_phase(unsigned int how)
 	r = call_phase(how);
 	FUZZ_CHECK(r == clean || r == -1 || r == PAM_PERM_DENIED ||
 	    r == (early ? PAM_AUTHINFO_UNAVAIL : PAM_SESSION_ERR));
+	FUZZ_CHECK(pam_sm_setcred(NULL, 0, 0, NULL) == PAM_IGNORE);
+	FUZZ_CHECK(pam_sm_chauthtok(NULL, 0, 0, NULL) == PAM_IGNORE);
+	FUZZ_CHECK(pam_sm_close_session(NULL, 0, 0, NULL) == PAM_SUCCESS);
 	FUZZ_CHECK(prompted <= logged);
 	if (strstr(string[INFO], "publickey") == NULL &&
 	    strstr(string[INFO], "hostbased") == NULL)

@@ -33,6 +33,21 @@ make_root(void)
 	atexit(remove_root);
 }
 
+static void
+check_line(const struct pam_stack *stack, const struct pam_line *line,
+    size_t size)
+{
+	char config[PAM_STACK_LINE_BYTES];
+
+	FUZZ_CHECK(line->line > 0 && line->module[0] != '\0');
+	FUZZ_CHECK(strlen(line->args) <= size);
+	FUZZ_CHECK(strchr(pam_line_module(line), '/') == NULL);
+	FUZZ_CHECK(
+	    pam_stack_find(stack, line->type, pam_line_module(line)) <= line);
+	pam_stack_config(line, config, sizeof(config));
+	FUZZ_CHECK(config[0] == '/');
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -50,9 +65,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(ok == (why[0] == '\0'));
 	FUZZ_CHECK(ok || strncmp(why, root, strlen(root)) == 0);
 	for (size_t i = 0; i < stack.n; i++)
-		FUZZ_CHECK(stack.line[i].line > 0 &&
-		    stack.line[i].module[0] != '\0' &&
-		    strlen(stack.line[i].args) <= size);
+		check_line(&stack, &stack.line[i], size);
 	pam_stack_free(&stack);
 	return 0;
 }

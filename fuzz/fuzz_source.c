@@ -7,6 +7,7 @@
  */
 #include <sys/mman.h>
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -95,6 +96,29 @@ enter(struct source *s, enum unpack_form form)
 	return source_unpack(s, form, (struct kv_span){ start, n });
 }
 
+/*
+ * A pipe that has nothing to read. It ends if it is a FIFO that a program closed;
+ * else somebody may still write to it.
+ */
+static void
+check_quiet(bool fifo)
+{
+	const struct source_yield none = { 0 };
+	struct source s = { .fifo = fifo };
+	int fd[2];
+	size_t n;
+
+	FUZZ_CHECK(pipe2(fd, O_CLOEXEC | O_NONBLOCK) == 0);
+	s.fd = fd[0];
+	if (fifo)
+		close(fd[1]);
+	FUZZ_CHECK(source_read(&s, &none, buf, sizeof(buf), &n) == fifo);
+	FUZZ_CHECK(s.eof == fifo && (s.why == NULL) == fifo);
+	if (!fifo)
+		close(fd[1]);
+	close(fd[0]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -106,6 +130,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < HEAD_BYTES || size - HEAD_BYTES > TEXT_MAX)
 		return 0;
+	check_quiet(data[2] % 2 == 0);
 	cap = 1 + (size_t)data[1] * data[1];
 	s = open_source(text.p, text.len);
 	if (data[0] % 8 < 5) {

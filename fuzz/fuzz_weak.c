@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What keyveto-worker says about three moduli and two exponents, as keyveto
+ * What keyveto-worker is asked about moduli, as it takes it; and what it says
+ * about three moduli and two exponents, as keyveto
  * takes it. What is taken is told again with the same bytes, and names nothing
  * that was not asked about.
  */
@@ -40,6 +41,32 @@ check_found(const struct weak_tests *t, size_t i)
 	    (t->modulus[i].other < t->n && t->modulus[i].other != i));
 }
 
+/* What a worker is to test is told again as it was taken. */
+static void
+check_asked(const uint8_t *data, size_t size)
+{
+	struct record_out first = { .fd = -1 }, second = { .fd = -1 };
+	struct weak_tests t = { .n = 0 }, again = { .n = 0 };
+
+	if (weak_records_get((struct kv_bytes){ data, size }, &t)) {
+		for (size_t i = 0; i < t.n_exponents; i++)
+			FUZZ_CHECK(t.exponent[i].modulus < t.n);
+		weak_records_put(&first, &t);
+		FUZZ_CHECK(
+		    weak_records_get((struct kv_bytes){ first.buf, first.len },
+			&again));
+		weak_records_put(&second, &again);
+		FUZZ_CHECK(first.len == second.len &&
+		    memcmp(first.buf, second.buf, first.len) == 0);
+	}
+	free(t.modulus);
+	free(t.exponent);
+	free(again.modulus);
+	free(again.exponent);
+	record_out_free(&first);
+	record_out_free(&second);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -55,6 +82,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kv_span part;
 	size_t next = 0;
 
+	check_asked(data, size);
 	while (kv_bytes_get_string(&b, &part) == KV_OK &&
 	    weak_records_get_found((struct kv_bytes){ part.p, part.len }, &t,
 		&next)) {
