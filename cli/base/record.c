@@ -258,7 +258,8 @@ get_number(struct kv_bytes *b, const struct record_field *f)
 	union number n;
 	uint64_t whole;
 
-	if (!record_get_number(b, &whole) || whole < f->min || whole > f->max)
+	if (!record_get_number(b, &whole) || whole < f->min || whole > f->max ||
+	    (f->size < sizeof(whole) && whole >> (8 * f->size) != 0))
 		return false;
 	if (f->size == 1)
 		n.byte = (uint8_t)whole;

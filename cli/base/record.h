@@ -103,10 +103,22 @@ struct record_field {
 		.kind = RECORD_##what, .at = (void *)(p), .size = (len), \
 		.min = (uint64_t)(least), .max = (uint64_t)(most), \
 	}
-/* An integer, an enum or a bool, of 1, 4 or 8 bytes; it has room for most. */
-#define R_RANGE(x, least, most) R_FIELD(NUMBER, &(x), sizeof(x), least, most)
+/*
+ * The size of a number, if union number has it: with another, a big-endian
+ * processor would write the wrong bytes. If not, this does not compile.
+ */
+#define R_NUMBER_BYTES(x) \
+	sizeof(char[sizeof(x) == 1 || sizeof(x) == 4 || sizeof(x) == 8 ? \
+		(int)sizeof(x) : \
+		-1])
+/*
+ * An integer, an enum or a bool, of 1, 4 or 8 bytes. None is read that it has
+ * no room for.
+ */
+#define R_RANGE(x, least, most) \
+	R_FIELD(NUMBER, &(x), R_NUMBER_BYTES(x), least, most)
 #define R_NUMBER(x, most) R_RANGE(x, 0, most)
-#define R_ANY(x) R_RANGE(x, 0, UINT64_MAX) /* of 8 bytes */
+#define R_ANY(x) R_RANGE(x, 0, UINT64_MAX)
 #define R_FLAG(x) R_RANGE(x, 0, 1)
 /* Text in an array, or in cap bytes at p: none is read that does not fit. */
 #define R_TEXT(array) R_TEXT_AT(array, sizeof(array))

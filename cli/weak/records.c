@@ -72,7 +72,7 @@ weak_records_put_found(struct record_out *o, const struct weak_tests *t,
 /* Whether tests find this of a modulus. */
 static bool
 is_found_of_modulus(const struct weak_tests *t, size_t i, uint64_t class,
-    uint64_t other)
+    size_t other)
 {
 	switch (class) {
 	case WEAK_FACTOR:
@@ -100,7 +100,8 @@ is_found_of_exponent(uint64_t class)
 bool
 weak_records_get_found(struct kv_bytes b, struct weak_tests *t, size_t *nextp)
 {
-	uint64_t i, class, other;
+	uint64_t class;
+	size_t i, other;
 
 	if (!record_get_all(&b, R_ANY(i), R_ANY(class), R_ANY(other)) ||
 	    i < *nextp || i >= t->n + t->n_exponents)
