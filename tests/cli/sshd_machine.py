@@ -15,14 +15,14 @@ import time
 from pathlib import Path
 
 import keys
-from openssh import version
+from openssh import strictmodes, version
 from program import PATIENCE, ROOT, SSHD, contains, equal, keyveto, make_filter
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
-# The values that fit the local sshd. Debian's sshd lets an account's own group write its files.
-STRICTMODES, WILDCARDS = "private-group", "yes" if version() >= (10, 0) else "no"
+# The values that fit the local sshd.
+STRICTMODES, WILDCARDS = strictmodes(), "yes" if version() >= (10, 0) else "no"
 # sshd can pass the client's address since 9.4.
 CONNECTION = " --connection %C" if version() >= (9, 4) else ""
 FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k{CONNECTION}"

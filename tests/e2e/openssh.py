@@ -10,10 +10,27 @@ import subprocess
 
 
 @functools.cache
+def _said():
+    return subprocess.run(["ssh", "-V"], capture_output=True, text=True, check=True).stderr
+
+
+@functools.cache
 def version():
-    said = subprocess.run(["ssh", "-V"], capture_output=True, text=True, check=True).stderr
-    major, minor = re.match(r"OpenSSH_(\d+)\.(\d+)", said).groups()
+    major, minor = re.match(r"OpenSSH_(\d+)\.(\d+)", _said()).groups()
     return int(major), int(minor)
+
+
+def strictmodes():
+    """What StrictModes yes of this sshd is called in keyveto.conf.
+
+    Debian's sshd accepts files that an account's own group may write. OpenSSH's own (make check-openssh) does not.
+    """
+    return "private-group" if "Debian" in _said() else "yes"
+
+
+def root_has_process():
+    """Whether a session of root's has a process beside the one that let it in, as other accounts' sessions have."""
+    return version() >= (9, 8)
 
 
 @functools.cache
