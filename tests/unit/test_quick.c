@@ -191,7 +191,7 @@ static bool
 compare_line(const char *line, size_t len)
 {
 	struct quick_line found[QUICK_LINES];
-	struct kv_pkbf_hash quick[QUICK_LINES], careful;
+	struct kv_pkbf_hash quick[QUICK_LINES], careful = { 0 };
 	struct kv_blocklist_hash number[QUICK_LINES], careful_number;
 	struct quick_hashes h = { .spki = quick, .number = number };
 	struct kv_line parsed;
