@@ -191,9 +191,10 @@ def test_a_way_that_bypasses_the_guard_is_a_warning(machine):
         contains(text, "[WARNING]: here: /etc/ssh/sshd_config:", "which bypasses the guard")
 
 
-def test_a_list_without_src_is_a_mistake_in_words(machine):
-    for wrong in ({"dest": "/var/lib/keyveto/x.dat"}, "x.dat", {"src": None}):
-        contains(machine.fails("rehearse", keyveto_lists=[wrong]), "lists: an item must have src")
+@pytest.mark.parametrize("playbook", ["rehearse", "rollout"])
+def test_a_list_without_src_is_a_mistake_in_words(machine, playbook):
+    for wrong, words in (({"dest": "/var/lib/keyveto/x.dat"}, "src"), ("x.dat", "dict"), ({"src": None}, "src")):
+        contains(machine.fails(playbook, keyveto_lists=[wrong]), "lists", words)
 
 
 def test_where_a_listed_key_gets_in_keyveto_is_taken_out_again(machine):

@@ -35,9 +35,11 @@ VARIABLES = {name: "keyveto_" + name for name in (
     "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer", "deny_weak",
     "weak_timer")}
 VARIABLES.update(config="keyveto_conf", update_config="keyveto_update_conf")
+TYPES = {variable: ARGUMENTS[name]["type"] for name, variable in VARIABLES.items()}
 # What their values must be.
-CHECKED = ArgumentSpecValidator({variable: {key: ARGUMENTS[name][key] for key in ("type", "elements", "choices") if
-                                            key in ARGUMENTS[name]} for name, variable in VARIABLES.items()})
+CHECKED = ArgumentSpecValidator({variable: {
+    key: ARGUMENTS[name][key] for key in ("type", "elements", "choices", "options") if key in ARGUMENTS[name]
+} for name, variable in VARIABLES.items()})
 # After a reload, sshd may for a moment not listen yet, or still go by what it read before.
 PAUSES = (0, 0.3, 0.7, 1.5, 3, 5)
 # A line of sha256sum.
@@ -100,16 +102,24 @@ def public_half(path):
                 lambda: run("ssh-keygen", "-y", "-P", "", "-f", path))
 
 
+def is_template(value):
+    """Whether Ansible makes something else of a value: by a template, or of text that looks like a list."""
+    return "{" + "{" in repr(value) or isinstance(value, str) and value.startswith(("[", "{"))
+
+
 def check_variables(task_vars):
     """AnsibleActionFail if a variable cannot be what it is for, also one that only a later task takes.
 
     What has a template is known later, and the module looks at it.
     """
     plain = {name: task_vars[name] for name in VARIABLES.values()
-             if task_vars.get(name) is not None and "{" + "{" not in repr(task_vars[name])}
+             if task_vars.get(name) is not None and not is_template(task_vars[name])}
+    # Ansible would take the Python text of a list for text.
+    wrong = ["%s must be text" % name for name, value in plain.items()
+             if isinstance(value, (list, dict)) and TYPES[name] in ("str", "path")]
     if "keyveto_probe" in plain:
         plain["keyveto_probe"] = str(plain["keyveto_probe"]).lower()
-    wrong = CHECKED.validate(plain).error_messages
+    wrong += CHECKED.validate(plain).error_messages
     if wrong:
         raise AnsibleActionFail("nothing was changed: %s" % "; ".join(wrong))
 
@@ -120,8 +130,9 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = True
 
     def run(self, tmp=None, task_vars=None):
-        result = super().run(tmp, task_vars)
+        # Before the host is asked for anything.
         arguments = self._arguments(task_vars)
+        result = super().run(tmp, task_vars)
         if self._task.timeout:
             return self._act(arguments, result, task_vars)
         try:
