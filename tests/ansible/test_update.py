@@ -4,20 +4,24 @@
 import contextlib
 import os
 import re
+import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import keys
 from logbook import Logbook
-from program import contains, equal, keyveto, lacks
+from program import ROOT, contains, equal, keyveto, lacks
 from sshd_machine import leaked_filter
 
 pytestmark = pytest.mark.throwaway
 
 STATE = Path("/var/lib/keyveto")
 SETTINGS = Path("/etc/keyveto/update.conf")
+CONFIG = Path("/etc/keyveto/keyveto.conf")
+CRON = Path("/etc/cron.d/keyveto-update")
 TIMER = "keyveto-update.timer"
 
 
@@ -105,6 +109,7 @@ is-*) [ -e {scratch}/$1-$3 ]; exit;;
 enable) [ ! -e {scratch}/broken ] || {{ echo Unit $3 does not exist >&2; exit 1; }}
     touch {scratch}/is-enabled-$3 {scratch}/is-active-$3;;
 disable) rm -f {scratch}/is-enabled-$3 {scratch}/is-active-$3;;
+daemon-reload | restart) ;;
 *) exit;;
 esac
 echo "$*" >>{scratch}/asked
@@ -137,5 +142,77 @@ def test_the_timer_is_enabled_and_disabled(machine):
         machine.ok("rehearse", keyveto_update_timer="no")
         (machine.scratch / "broken").touch()
         contains(machine.fails("rehearse", keyveto_update_timer=True), f"{TIMER}: systemctl says: Unit", "not exist")
-    if not Path("/run/systemd/system").exists():
-        contains(machine.fails("rehearse", keyveto_update_timer=True), "update_timer is for systemd")
+    contains(machine.fails("rehearse", keyveto_weak_timer=True), "weak_timer is for systemd")
+
+
+def schedule(**said):
+    return {"keyveto_update_timer": True, "keyveto_update_schedule": {"delay": 240, **said}}
+
+
+def test_the_timer_goes_by_the_schedule(machine):
+    """systemd reads the drop-in beside that of systemctl edit. What systemd makes of it is what systemd itself says."""
+    folder = Path(f"/etc/systemd/system/{TIMER}.d")
+    folder.mkdir(parents=True)
+    edited = folder / "override.conf"
+    edited.write_text("[Timer]\nAccuracySec=1s\n", encoding="ascii")
+    drop_in, unit = folder / "keyveto-ansible.conf", folder.parent / TIMER
+    with systemd(machine.scratch) as told:
+        machine.ok("rehearse", keyveto_update_timer=True)
+        assert machine.ok("rehearse", "--check", **schedule(calendar="*:0/5")).changed
+        assert not drop_in.exists()
+        assert machine.ok("rehearse", **schedule(calendar="*:0/5", cron="*/5 * * * *")).changed
+        equal(told()[1:], ["daemon-reload", f"restart {TIMER}"])
+        assert not machine.ok("rehearse", **schedule(calendar="*:0/5")).changed
+        shutil.copy(ROOT / "packaging/systemd" / TIMER, unit)
+        verified = subprocess.run(["systemd-analyze", "cat-config", f"systemd/system/{TIMER}"], capture_output=True,
+                                  text=True, check=True)
+        settings = re.findall("^(?:OnCalendar|RandomizedDelaySec|AccuracySec)=.*", verified.stdout, re.MULTILINE)
+        equal(settings, ["OnCalendar=daily", "RandomizedDelaySec=12h", "OnCalendar=", "OnCalendar=*:0/5",
+                         "RandomizedDelaySec=240", "AccuracySec=1s"])
+        # Whoever sets a delay alone keeps the time of the unit; and without the variable all is as it was.
+        machine.ok("rehearse", **schedule())
+        lacks(drop_in.read_text(encoding="ascii"), "OnCalendar")
+        assert machine.ok("rehearse", keyveto_update_timer=True).changed
+        equal(list(folder.iterdir()), [edited])
+        machine.ok("rehearse", **schedule(calendar="Mon..Fri 04:00 Europe/Berlin"))
+        machine.ok("rehearse", keyveto_update_timer=False)
+        equal(list(folder.iterdir()), [edited])
+    shutil.rmtree(folder)
+    unit.unlink()
+
+
+def test_a_schedule_that_cannot_be_is_refused(machine):
+    before = CONFIG.read_bytes()
+    with systemd(machine.scratch) as told:
+        for said in ({"calendar": "often"}, {"calendar": "2020-01-01"}, {"calendar": "daily\nOnCalendar=*:*"},
+                     {"calendar": {"no": "text"}}, {"cron": "* * * * *"}, {"delay": -1}, {"delay": 86401}):
+            contains(machine.fails("rehearse", keyveto_conf="Message no\n", **schedule(**said)), "update_schedule")
+        contains(machine.fails("rehearse", keyveto_update_schedule={"delay": 1}), "update_schedule is for update_timer")
+        equal((told(), CONFIG.read_bytes()), ([], before))
+
+
+def test_cron_does_it_where_systemd_does_not_run(machine):
+    """Its line is that of packaging/cron, but for the schedule."""
+    line = next(line for line in (ROOT / "packaging/cron/keyveto-update").read_text("ascii").splitlines()
+                if line.startswith("17 4 "))
+    assert not Path("/run/systemd/system").exists()
+    # A folder of the overlay's lower layer cannot be renamed.
+    shutil.rmtree(CRON.parent, ignore_errors=True)
+    contains(machine.fails("rehearse", keyveto_update_timer=True), "systemd or cron")
+    CRON.parent.mkdir()
+    assert machine.ok("rehearse", keyveto_update_timer=True).changed
+    equal(CRON.read_text(encoding="ascii").splitlines()[-1], line)
+    lacks(keyveto("doctor", "--json").stdout, "no line of cron")
+    before = CONFIG.read_bytes()
+    for cron in ("* * * *", "* * * * * *", "@daily", "60 * * * *", "* * 0 * *", "5-1 * * * *", "*/0 * * * *",
+                 "5/10 * * * *", "1,,2 * * * *", "* * * jan *", "* * * * *\n* * * * * root id"):
+        contains(machine.fails("rehearse", keyveto_conf="Message no\n", **schedule(cron=cron)), "update_schedule: cron")
+    contains(machine.fails("rehearse", **schedule(calendar="*:0/5")), "update_schedule has no cron")
+    equal(CONFIG.read_bytes(), before)
+    for cron in ("*/5 * * * *", "0,30 1-23/2 1 12 7"):
+        assert machine.ok("rehearse", **schedule(cron=cron)).changed
+        equal(CRON.read_text(encoding="ascii").splitlines()[-1],
+              line.replace("17 4 * * *", cron).replace("0-3599", "0-240"))
+        assert not machine.ok("rehearse", **schedule(cron=cron)).changed
+    assert machine.ok("rehearse", keyveto_update_timer=False).changed
+    assert not CRON.exists()

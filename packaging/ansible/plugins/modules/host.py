@@ -59,8 +59,28 @@ options:
     description: The text of C(/etc/keyveto/ca.pem), for C(CAFile) in update.conf.
     type: str
   update_timer:
-    description: Whether the timer C(keyveto-update.timer) is enabled and runs. Without it, the timer stays as it is.
+    description:
+      - Whether the timer C(keyveto-update.timer) is enabled and runs; where systemd does not run, whether
+        C(/etc/cron.d/keyveto-update) has cron run C(keyveto update). Without it, that stays as it is.
     type: bool
+  update_schedule:
+    description:
+      - With I(update_timer=true), when C(keyveto update) runs. Without it, that is once a day, and what an earlier run
+        wrote is removed.
+    type: dict
+    suboptions:
+      calendar:
+        description: C(OnCalendar) of the timer, such as V(*:0/5), as systemd.time(7) has it.
+        type: str
+      cron:
+        description: The same for cron, where systemd does not run. Five fields of crontab(5), such as V(*/5 * * * *),
+          of numbers.
+        type: str
+      delay:
+        description: Each run is put off by a random time of up to so many seconds, so that hosts do not all ask at
+          once.
+        type: int
+        required: true
   deny_weak:
     description:
       - Run C(keyveto audit --deny-weak), which puts RSA keys that anybody factors into C(/var/lib/keyveto/weak.dat).
@@ -253,10 +273,12 @@ import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
-    CONFIG, DEFAULT_FILTER, PATHS, STATE, Engine, EngineError, check_config, consulted, describe_key, kind_of,
+    CONFIG, DEFAULT_FILTER, STATE, Engine, EngineError, check_config, consulted, describe_key, kind_of,
     last_words, read_text, replace, save_config, sha256, with_block, with_lines_for, words_of)
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
     CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
+from ansible_collections.keyveto.keyveto.plugins.module_utils.timers import (
+    CRON, DROP_IN, UPDATE_TIMER, WEAK_TIMER, check_schedule, cron_text, drop_in, systemctl, systemd_runs, timer_states)
 
 ARGUMENTS = {
     "command": {"type": "str", "default": "keyveto"},
@@ -266,6 +288,8 @@ ARGUMENTS = {
     "allowed_signers": {"type": "str"},
     "update_ca": {"type": "str"},
     "update_timer": {"type": "bool"},
+    "update_schedule": {"type": "dict", "options": {
+        "calendar": {"type": "str"}, "cron": {"type": "str"}, "delay": {"type": "int", "required": True}}},
     "deny_weak": {"type": "bool", "default": False},
     "weak_timer": {"type": "bool"},
     "state": {"type": "str", "default": "unchanged",
@@ -291,8 +315,6 @@ OPEN_WAY = re.compile("bypass|neither the guard nor the module")
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
 UPDATE_CA = "/etc/keyveto/ca.pem"
-UPDATE_TIMER = "keyveto-update.timer"
-WEAK_TIMER = "keyveto-weak.timer"
 WEAK_LIST = STATE + "/weak.dat"
 # The classes of these keys. Of rsa-factor, too, are keys that a login refuses without a list.
 WEAK_SOURCES = ("rsa-prime", "rsa-square", "rsa-fermat", "rsa-roca", "rsa-small-d", "rsa-shared-prime")
@@ -319,17 +341,6 @@ def openssh_version(sshd):
         return None
     found = re.search(r"OpenSSH_(\d+)\.(\d+)", done.stdout.decode("utf-8", "replace"))
     return found and (int(found.group(1)), int(found.group(2)))
-
-
-def systemctl(verb, option, timer):
-    """(status, output) of systemctl about the timer."""
-    environment = dict(os.environ, LC_ALL="C.UTF-8", PATH=os.environ.get("PATH", "") + PATHS)
-    try:
-        done = subprocess.run(["systemctl", verb, option, timer], stdin=subprocess.DEVNULL, env=environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
-    except subprocess.TimeoutExpired:
-        raise EngineError("systemctl %s %s did not end within 60 seconds" % (verb, timer))
-    return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 class Host:
@@ -374,6 +385,7 @@ class Host:
             raise EngineError("%s is not installed on this host: run keyveto.keyveto.install first" %
                               self.wanted["command"])
         self.result["version"] = version
+        check_schedule(self.wanted["update_timer"], self.wanted["update_schedule"])
         missing = self.missing_files()
         if [number for number in missing if str(number) not in self.wanted["staged"]]:
             self.result["needs"] = missing
@@ -383,8 +395,9 @@ class Host:
         self.write_config()
         if self.wanted["deny_weak"] and self.deny_weak():
             self.write_config()
-        self.set_timer("update_timer", UPDATE_TIMER)
-        self.set_timer("weak_timer", WEAK_TIMER)
+        self.set_update_timer()
+        if self.wanted["weak_timer"] is not None:
+            self.set_weak_timer()
         if self.check and self.incomplete:
             self.result["incomplete"] = self.incomplete
         if self.wanted["state"] == "disabled":
@@ -472,14 +485,19 @@ class Host:
     # Configuration
 
     def write_text(self, path, text, mode):
-        """Replaces a text file, unless it has this text already."""
+        """Replaces a text file, or removes it if text is None. Whether that is a change."""
         before = read_text(path)
         if before == text:
-            return
-        self.changed(path, masked(before or ""), masked(text))
-        if not self.check:
-            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-            replace(path, io.BytesIO(text.encode("utf-8", "surrogateescape")), mode)
+            return False
+        self.changed(path, masked(before or ""), masked(text or ""))
+        if self.check:
+            return True
+        if text is None:
+            os.unlink(path)
+            return True
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        replace(path, io.BytesIO(text.encode("utf-8", "surrogateescape")), mode)
+        return True
 
     def targets(self):
         """The files that keyveto update would write, by update.conf."""
@@ -525,24 +543,36 @@ class Host:
         if [sha256(path) for path in self.targets()] != before:
             self.result["changed"] = True
 
-    def set_timer(self, option, timer):
-        """Enables and starts a timer of keyveto's, or stops and disables it."""
-        wanted = self.wanted[option]
+    def set_update_timer(self):
+        """When keyveto update runs, by the timer or, where systemd does not run, by cron."""
+        wanted, schedule = self.wanted["update_timer"], self.wanted["update_schedule"]
         if wanted is None:
             return
-        if not os.path.isdir("/run/systemd/system"):
-            raise EngineError("%s is for systemd, which does not run on this host" % option)
-        states = [systemctl(verb, "--quiet", timer)[0] == 0 for verb in ("is-enabled", "is-active")]
-        if states == [wanted, wanted]:
+        if not systemd_runs():
+            self.write_text(CRON, cron_text(schedule) if wanted else None, 0o644)
             return
+        changes = self.write_text(DROP_IN, drop_in(schedule) if wanted else None, 0o644)
+        if changes and not self.check:
+            systemctl("daemon-reload")
+        if not self.set_timer(UPDATE_TIMER, wanted) and changes and wanted and not self.check:
+            systemctl("restart", UPDATE_TIMER)
+
+    def set_weak_timer(self):
+        if not systemd_runs():
+            raise EngineError("weak_timer is for systemd, which does not run on this host")
+        self.set_timer(WEAK_TIMER, self.wanted["weak_timer"])
+
+    def set_timer(self, timer, wanted):
+        """Enables and starts a timer of keyveto's, or stops and disables it. Whether it was otherwise."""
+        states = timer_states(timer)
+        if states == [wanted, wanted]:
+            return False
         words = ["%s\n%s\n" % (("enabled" if enabled else "disabled"), ("active" if active else "inactive"))
                  for enabled, active in (states, (wanted, wanted))]
         self.changed(timer, *words)
-        if self.check:
-            return
-        status, said = systemctl("enable" if wanted else "disable", "--now", timer)
-        if status != 0:
-            raise EngineError("%s: systemctl says: %s" % (timer, last_words(said)))
+        if not self.check:
+            systemctl("enable" if wanted else "disable", "--now", timer)
+        return True
 
     def deny_weak(self):
         """Puts the keys of this host that anybody factors into a list. Whether the list is another one now."""
