@@ -293,6 +293,16 @@ def refusal(part, one):
         check(all(one.each(lambda host: one.enters(host, one.fleet.clean))), "a clean key does not get in afterwards")
         part.ok(f"one report, of {len(report['hosts'])} lines: {text.splitlines()[-1]}; clean keys get in everywhere")
         ended(part, one, open_ones, report)
+        named(part, one)
+
+
+def named(part, one):
+    """The log of a host says by which list the key was refused."""
+    log = one.hosts[0].path(SYSLOG).read_text("utf-8", "replace")
+    lines = [line for line in log.splitlines()
+             if "verdict=listed" in line and one.leaked.key.fingerprint in line]
+    check(lines and all("source=ours" in line for line in lines), f"the log says {lines[-1:] or log[-2000:]}")
+    part.ok("the log names the list: source=ours")
 
 
 def sessions(stack, one):

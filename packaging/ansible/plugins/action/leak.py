@@ -153,7 +153,9 @@ class ActionModule(ActionBase):
             with open(path, encoding="utf-8") as file:
                 texts.append(file.read())
         files = "".join("printf %%s %s >\"$d/%d\"\n" % (shlex.quote(text), number) for number, text in enumerate(texts))
-        add = self.words("list", "add", self.wanted["list"], *["--proofs"] * bool(self.wanted["proofs"]))
+        name = ("--name", self.wanted["list_name"]) if self.wanted["list_name"] else ()
+        add = self.words("list", "add", self.wanted["list"], "--id", str(self.wanted["list_id"]), *name,
+                         *["--proofs"] * bool(self.wanted["proofs"]))
         sign = ("--sign", self.wanted["signing_key"]) if self.wanted["signing_key"] else ()
         status, _, said = self.there("d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT || exit 2\n%s%s \"$d\" && %s\n" % (
             files, add, self.words("publish", "--quiet", *sign, self.wanted["folder"], self.wanted["list"])))

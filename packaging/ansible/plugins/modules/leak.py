@@ -68,6 +68,13 @@ options:
     description: With V(published), the exact list on the publisher's host.
     type: path
     default: /srv/keyveto/ours.dat
+  list_id:
+    description: With V(published), the number of the source in the list, as C(keyveto list create --id) was told.
+    type: int
+    default: 1
+  list_name:
+    description: With V(published), what logs call that source, if the list does not say so yet.
+    type: str
   folder:
     description: With V(published), the folder of C(keyveto publish) there.
     type: path
@@ -156,6 +163,8 @@ ARGUMENTS = {
     "sessions": {"type": "str", "choices": ["list", "end"], "default": "list"},
     "logs": {"type": "list", "elements": "str", "default": []},
     "list": {"type": "path", "default": "/srv/keyveto/ours.dat"},
+    "list_id": {"type": "int", "default": 1},
+    "list_name": {"type": "str"},
     "folder": {"type": "path", "default": "/srv/keyveto/site"},
     "signing_key": {"type": "path", "no_log": False},
     "directory": {"type": "path", "default": "keyveto-leak"},
