@@ -111,9 +111,10 @@ class Machine:
         options = [word for option in ("IdentitiesOnly=yes", "IdentityAgent=none", "BatchMode=yes",
                                        "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
                    for word in ("-o", option)]
-        done = subprocess.run(["ssh", "-F", "none", "-i", identity.path, *options, f"{account}@127.0.0.1",
-                               "echo entered"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
+        # A server that was told to reload does not listen for a moment, on a busy machine for seconds.
+        done = subprocess.run(["ssh", "-F", "none", "-i", identity.path, "-oConnectionAttempts=20", *options,
+                               f"{account}@127.0.0.1", "echo entered"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False, timeout=PATIENCE)
         return "entered" in done.stdout
 
     @staticmethod
