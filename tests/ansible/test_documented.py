@@ -109,3 +109,24 @@ def test_each_lookup_is_documented():
 def test_each_playbook_is_in_the_readme():
     for path in (COLLECTION / "playbooks").glob("*.yml"):
         assert f"`keyveto.keyveto.{path.stem}`" in README
+
+
+def test_the_group_for_module_defaults_has_each_module():
+    runtime = yaml.safe_load((COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8"))
+    equal(runtime["action_groups"], {"keyveto": MODULES})
+
+
+def test_the_oldest_openssh_is_told_alike():
+    """By the module, the role install, and each README; and no role claims a system that has an older one."""
+    module = (COLLECTION / "plugins/modules/host.py").read_text(encoding="utf-8")
+    oldest = ".".join(re.search(r"^OLDEST_OPENSSH = \((\d+), (\d+)\)$", module, re.MULTILINE).groups())
+    task = (COLLECTION / "roles/install/tasks/main.yml").read_text(encoding="utf-8")
+    equal(re.search(r"version\('([0-9.]+)', '>='\)", task)[1], oldest)
+    for role in ROLES:
+        text = (COLLECTION / "roles" / role / "README.md").read_text(encoding="utf-8")
+        assert f"OpenSSH {oldest} or later" in text or role == "report"
+        meta = yaml.safe_load((COLLECTION / "roles" / role / "meta/main.yml").read_text(encoding="utf-8"))
+        equal([one["name"] for one in meta["galaxy_info"]["platforms"]], ["Debian"])
+    assert f"OpenSSH {oldest} or later. EL 8 has 8.0 and EL 9 has 8.7" in README
+    for text in (module, task):
+        assert "EL 8" in text and "EL 9" in text
