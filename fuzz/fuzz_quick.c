@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A line that keys/quick takes for a key is one to kv_line, with the same hashes;
- * it is plain, and needs a secret.
+ * A line that keys/quick takes for a key is one to kv_line, with the same
+ * hashes; it is plain, and needs a secret.
  */
 #include <string.h>
 

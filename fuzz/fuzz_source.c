@@ -97,8 +97,8 @@ enter(struct source *s, enum unpack_form form)
 }
 
 /*
- * A pipe that has nothing to read. It ends if it is a FIFO that a program closed;
- * else somebody may still write to it.
+ * A pipe that has nothing to read. It ends if it is a FIFO that a program
+ * closed; else somebody may still write to it.
  */
 static void
 check_quiet(bool fifo)
