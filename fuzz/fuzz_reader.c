@@ -271,7 +271,7 @@ listen_for_walls(void)
 	unsigned int walls;
 
 	FUZZ_CHECK(reading_find_walls(&walls, why) == (why[0] == '\0'));
-	FUZZ_CHECK(walls == WALL_ALL);
+	FUZZ_CHECK(walls <= WALL_ALL);
 }
 
 int
