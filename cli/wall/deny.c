@@ -132,12 +132,27 @@ deny(scmp_filter_ctx ctx, int call, unsigned int n,
 		   arg) == 0;
 }
 
+/* The program may be of 64 bits although keyveto is of 32. */
+#if defined(__i386__)
+#define WIDER SCMP_ARCH_X86_64
+#elif defined(__arm__)
+#define WIDER SCMP_ARCH_AARCH64
+#else
+#define WIDER SCMP_ARCH_NATIVE
+#endif
+
+static bool
+add_wider(scmp_filter_ctx ctx)
+{
+	return WIDER == SCMP_ARCH_NATIVE || seccomp_arch_add(ctx, WIDER) == 0;
+}
+
 static scmp_filter_ctx
 begin_filter(void)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 
-	if (ctx != NULL &&
+	if (ctx != NULL && add_wider(ctx) &&
 	    seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH,
 		SCMP_ACT_ERRNO(ENOSYS)) == 0)
 		return ctx;
