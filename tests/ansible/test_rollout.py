@@ -110,6 +110,16 @@ def test_check_tells_whom_a_list_that_is_not_there_yet_would_refuse(machine):
     restored(before, state_of_host())
 
 
+def test_check_tells_of_an_sshd_that_cannot_be_enabled(machine):
+    """Also where keyveto.conf is not saved yet, and nobody would be refused."""
+    with open("/etc/ssh/sshd_config", "a", encoding="ascii") as config:
+        config.write("NoSuchKeyword yes\n")
+    before, wanted = state_of_host(), {"keyveto_conf": "Message no\n", "keyveto_accept_refused": True}
+    contains(machine.fails("rollout", "--check", **wanted), "sshd stays as it is", "NoSuchKeyword")
+    restored(before, state_of_host())
+    contains(machine.fails("rollout", **wanted), "sshd stays as it is", "NoSuchKeyword")
+
+
 def test_check_judges_by_a_default_filter_that_is_not_there_yet(machine):
     """No line of keyveto.conf names it. The name of another list begins with its name."""
     own = keys.generate(machine.scratch)
