@@ -54,9 +54,12 @@ class Molecule:
     def _install(folder):
         """Makes the tarball, and unpacks it."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
-        for words in (("build", "--output-path", folder, COLLECTION),
-                      ("install", "-p", folder, folder / "keyveto-keyveto-1.1.0.tar.gz")):
+
+        def galaxy(*words):
             subprocess.run(["ansible-galaxy", "collection", *words], check=True, capture_output=True, env=environment)
+
+        galaxy("build", "--output-path", folder, COLLECTION)
+        galaxy("install", "-p", folder, *folder.glob("*.tar.gz"))
 
     def inventory(self):
         """As molecule writes it, from what create.yml said."""
