@@ -21,8 +21,8 @@ PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-pu
             "keyveto-worker", "pam_keyveto.so")
 
 
-def read(*argv):
-    return subprocess.run([str(word) for word in argv], check=True, stdout=subprocess.PIPE, text=True).stdout
+def read(*argv, **options):
+    return subprocess.run([str(word) for word in argv], check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
 def packages_of(paths):
@@ -44,8 +44,9 @@ def needed(program):
 
 
 def loaded(program):
-    """The files that the loader maps for the program."""
-    return set(re.findall(r"(?:=> )?(/\S+) \(0x", read("ldd", program)))
+    """The files that the loader maps for the program, whatever this process has it preload."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+    return set(re.findall(r"(?:=> )?(/\S+) \(0x", read("ldd", program, env=environment)))
 
 
 def includes_xxhash(program):
