@@ -80,7 +80,8 @@ def from_the_tarball(part, folder):
         rm -f /usr/bin/git
         exec setpriv --reuid=nobody --regid=nogroup --clear-groups sh -euc '
             make && make install DESTDIR="$PWD/root" && make install DESTDIR="$PWD/root" && make sbom
-            ls -lR root'""", shared=[folder], cwd=tree, timeout=PATIENCE, env=clean_environment(HOME="/nonexistent"))
+            ls -lR root'""", shared=[folder], cwd=tree, timeout=PATIENCE,
+                      env=clean_environment(**JOBS, HOME="/nonexistent"))
     check("warning" not in said, said)
     other = {path.name: path for path in (*(tree / "root").rglob("*"), *(tree / "build/dist").glob("*"))}
     for name in (*PROGRAMS, f"keyveto-{version()}.spdx.json"):
