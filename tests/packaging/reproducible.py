@@ -48,8 +48,8 @@ def made(tree):
     """What a release consists of, by name."""
     files = [path for folder, pattern in (("dist", "keyveto-*"), ("deb", "*.*"), ("rpm", "**/*.rpm"))
              for path in (tree / "build" / folder).glob(pattern)
-             # These two tell of the machine that built: which packages it had, and when.
-             if path.suffix not in (".buildinfo", ".changes", ".log")]
+             # These tell of the machine that built: its packages, the clock, the maker's account and folder.
+             if not path.name.endswith((".buildinfo", ".changes", ".log", ".src.rpm"))]
     return {path.name: path for path in sorted((*files, *(tree / "build" / name for name in PROGRAMS)))}
 
 
