@@ -450,6 +450,19 @@ one_path_that_is_too_long_fails_the_search(void **state)
 	assert_int_equal(error, 0);
 }
 
+/* How often opendir(3) calls calloc: once in musl, never in glibc. */
+static int
+callocs_of_opendir(void)
+{
+	DIR *opened;
+
+	fail_call("calloc", 1, ENOMEM);
+	opened = opendir("/");
+	if (opened != NULL)
+		closedir(opened);
+	return opened == NULL;
+}
+
 static void
 without_memory_nothing_is_found(void **state)
 {
@@ -464,7 +477,7 @@ without_memory_nothing_is_found(void **state)
 	assert_string_equal(found, "");
 	/* Memory is no place that could not be searched. */
 	assert_int_equal(error, 0);
-	fail_call("calloc", 1, ENOMEM);
+	fail_call("calloc", callocs_of_opendir() + 1, ENOMEM);
 	assert_err(find_path(pattern), KV_ERR_MEMORY);
 	assert_true(call_has_failed());
 	assert_string_equal(found, "");
