@@ -583,6 +583,15 @@ check-fleet:
 	@$(MAKE) --no-print-directory all deb
 	@tests/run $(BUILD) ansible page parallel fleet
 
+# keyveto for other architectures, by qemu-user: see tests/README.md. QUICK=yes is the short
+# form of CI: one big-endian, one of 32 bits.
+QUICK =
+ARCHITECTURES = s390x i386 $(if $(QUICK),,arm64 armhf riscv64)
+check-architectures:
+	@scripts/deps $(if $(QUICK),all,architectures)
+	@$(MAKE) --no-print-directory all
+	@ARCHITECTURES='$(if $(QUICK),--quick) $(ARCHITECTURES)' tests/run $(BUILD) architectures
+
 # Tests in a Debian 12 that qemu boots: see tests/README.md.
 check-vm:
 	@scripts/deps vm
@@ -592,7 +601,8 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-autopkgtest check-fleet check-neighbours check-packages check-readme check-reproducible check-vm clean \
+.PHONY: all bench campaign check check-architectures check-autopkgtest check-fleet check-neighbours check-packages \
+	check-readme check-reproducible check-vm clean \
 	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
