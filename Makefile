@@ -598,10 +598,16 @@ check-vm:
 	@$(MAKE) --no-print-directory all deb
 	@tests/run $(BUILD) vm
 
+# gcc and clang of Debian releases, in systems that debootstrap makes under build/roots.
+COMPILER_SUITES = bookworm trixie sid
+check-compilers:
+	@scripts/deps all
+	@tests/compilers/run $(BUILD) $(COMPILER_SUITES)
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-architectures check-autopkgtest check-fleet check-neighbours check-packages \
+.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-neighbours check-packages \
 	check-readme check-reproducible check-vm clean \
 	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Runs a command in a throw-away copy of this machine.
+"""Runs a command in a throw-away copy of this machine, or of the system in the folder --root.
 
-    python3 sandbox.py [--share DIR] -- COMMAND [ARG...]
+    python3 sandbox.py [--root DIR] [--share DIR] -- COMMAND [ARG...]
 
 COMMAND sees the machine's files through an overlay, so it may create accounts, edit /etc/pam.d or install under /usr.
 The changes are kept in memory and vanish with it. It has its own /run, /dev and /dev/log, so it reaches no daemon of
@@ -286,9 +286,9 @@ def inside():
     return os.path.exists(MARKER)
 
 
-def run(argv, shared=()):
+def run(argv, shared=(), template="/"):
     """Runs argv in a sandbox and returns its exit status. Raises Refused if no sandbox can be made."""
-    return call(lambda: _exec(argv), shared)
+    return call(lambda: _exec(argv), shared, template)
 
 
 def call(work, shared=(), template="/", network=False):
@@ -328,12 +328,14 @@ def wait(outer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--root", metavar="DIR", type=os.path.abspath, default="/",
+                        help="a folder with another system")
     parser.add_argument("--share", metavar="DIR", action="append", default=[],
                         help="a directory that is the real one inside")
     parser.add_argument("command", metavar="-- COMMAND", nargs="+")
     options = parser.parse_args()
     try:
-        return run(options.command, [os.path.abspath(path) for path in options.share])
+        return run(options.command, [os.path.abspath(path) for path in options.share], options.root)
     except Refused as reason:
         print(f"sandbox: cannot make a throw-away root: {reason}", file=sys.stderr)
         return EXIT_REFUSED
