@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: ISC
 """The packages and the samples of packaging/: built, checked, and put to use.
 
-Builds the Debian packages twice, compares them byte for byte, then installs,
-uses, upgrades, removes and purges them in throw-away copies of this machine.
+Builds the Debian packages, then installs, uses, upgrades, removes and purges
+them in throw-away copies of this machine.
 Needs root and `scripts/deps packages`. A missing tool is a failure that names it.
 """
 
 import argparse
-import hashlib
 import os
 import re
 import shutil
@@ -40,29 +39,18 @@ def copy_tree(target):
     return target
 
 
-def digests(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.deb"))}
-
-
 def version():
     return re.search(r"^VERSION = (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
 def builds(part, folder):
-    """Two builds, in different folders, time zones and umasks, make equal packages."""
-    one = copy_tree(folder / "one")
-    call("make", "deb", cwd=one, env=clean_environment())
-    made = digests(one / "build/deb")
+    """Builds the packages. tests/packaging/reproducible.py builds them once more, and compares the bytes."""
+    tree = copy_tree(folder / "one")
+    in_sandbox("make", "deb", shared=[folder], cwd=tree, env=clean_environment())
+    made = [path.name for path in (tree / "build/deb").glob("*.deb")]
     wanted = {f"{name}_{version()}-" for name in ("keyveto", "keyveto-publish", "libpam-keyveto")}
     check(all(any(name.startswith(stem) for name in made) for stem in wanted), f"only {sorted(made)} was built")
-    part.ok("make deb: keyveto, keyveto-publish and libpam-keyveto, whose unit tests pass")
-
-    (folder / "elsewhere").mkdir()
-    two = copy_tree(folder / "elsewhere/a-path-of-another-length")
-    in_sandbox("sh", "-c", "umask 077 && make deb", shared=[folder], cwd=two, env=clean_environment(
-        DEB_BUILD_OPTIONS="nocheck parallel=1", TZ="Pacific/Kiritimati", LC_ALL="C", HOME="/nonexistent"))
-    check(digests(two / "build/deb") == made, f"another build has other bytes: {made} {digests(two / 'build/deb')}")
-    part.ok(f"a build without a network, in another folder, time zone and umask: the same {len(made)} files")
+    part.ok("make deb, without a network: keyveto, keyveto-publish and libpam-keyveto, whose unit tests pass")
     make_upgrade(folder)
 
 
