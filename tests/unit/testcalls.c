@@ -102,12 +102,19 @@ write(int fd, const void *p, size_t len)
 	    syscall(SYS_write, fd, p, len);
 }
 
+/* On ARM the kernel has 64 bits in an even register and the next. */
+#ifdef __arm__
+#define OFFSET(o) 0, (long)(o), (long)((o) >> 32)
+#else
+#define OFFSET(o) (o)
+#endif
+
 WEAK ssize_t
 pread(int fd, void *p, size_t len, off_t offset)
 {
 	return is_interrupted() || fails("pread") ?
 	    -1 :
-	    syscall(SYS_pread64, fd, p, len, offset);
+	    syscall(SYS_pread64, fd, p, len, OFFSET(offset));
 }
 
 WEAK off_t
