@@ -58,11 +58,6 @@ def has_connection_token():
     return version() >= (9, 4)
 
 
-def tunnels_after_refusal():
-    """Whether ssh -w gets root a tunnel in a session that PAM refused."""
-    return version() < (10, 5)
-
-
 def asks_root_no_old_password():
     """Whether root can change an expired password without the old one, in a session that PAM refused.
 
