@@ -598,6 +598,13 @@ check-vm:
 	@$(MAKE) --no-print-directory all deb
 	@tests/run $(BUILD) vm
 
+# Logins with an OpenSSH that no distribution has yet: SRC= is a source tree of
+# openssh-portable, which is only read. See tests/README.md.
+check-openssh:
+	@scripts/deps openssh
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/openssh STRICTMODES_DEFAULT=YES all
+	@tests/openssh/run '$(SRC)' $(BUILD)/openssh
+
 # gcc and clang of Debian releases, in systems that debootstrap makes under build/roots.
 COMPILER_SUITES = bookworm trixie sid
 check-compilers:
@@ -607,7 +614,7 @@ check-compilers:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-neighbours check-packages \
+.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-neighbours check-openssh check-packages \
 	check-readme check-reproducible check-vm clean \
 	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
