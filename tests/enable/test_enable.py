@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import keys
+import openssh
 import product
 from clients import Clients
 from logbook import Logbook
@@ -162,7 +163,8 @@ def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
     listed = {path: path.read_bytes() for path in (own, its_filter)}
     alice = w.machine.add_account()
     # Debian's sshd accepts a file that the account's own group may write; StrictModes yes would not.
-    alice.authorize(clean.key, probable.key, certain.key).chmod(0o664)
+    mode = 0o664 if openssh.strictmodes() == "private-group" else 0o644
+    alice.authorize(clean.key, probable.key, certain.key).chmod(mode)
     w.configure(STOCK_HEAD)
     for keyword, value in [*STRICT.items(), ("all of them", None)]:
         lines = "".join(f"{one} {STRICT[one]}\n" for one in (STRICT if value is None else (
