@@ -58,6 +58,11 @@ def has_connection_token():
     return version() >= (9, 4)
 
 
+def tunnels_after_refusal():
+    """Whether ssh -w gets root a tunnel in a session that PAM refused. 10.5 lets it, and 10.6 does not."""
+    return version() < (10, 6)
+
+
 def asks_root_no_old_password():
     """Whether root can change an expired password without the old one, in a session that PAM refused.
 

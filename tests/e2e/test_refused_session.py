@@ -300,7 +300,7 @@ def hole(bench, probe, options, is_open):
 @pytest.mark.skipif(not os.path.exists("/dev/net/tun"),
                     reason="left out, since there is no /dev/net/tun here")
 def test_refused_session_of_root_no_tunnel_by_ssh_w(bench):
-    hole(bench, tunnel, ("PermitTunnel yes",), True)
+    hole(bench, tunnel, ("PermitTunnel yes",), openssh.tunnels_after_refusal())
 
 
 def test_refused_session_of_root_no_connection_that_stays_by_ssh_n(bench):
