@@ -12,7 +12,6 @@
 #include "testlib.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@ pread(int fd, void *buf, size_t len, off_t offset)
 		return -1;
 	}
 	if (make_record == NULL)
-		n = syscall(SYS_pread64, fd, buf, len, offset);
+		n = test_pread(fd, buf, len, offset);
 	for (ssize_t i = 0; i + RECORD <= n; i += RECORD) {
 		if (make_record != NULL)
 			make_record((uint64_t)(offset + i) / RECORD, p + i);

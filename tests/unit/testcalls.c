@@ -109,19 +109,39 @@ write(int fd, const void *p, size_t len)
 #define OFFSET(o) (o)
 #endif
 
+ssize_t
+test_pread(int fd, void *p, size_t len, off_t offset)
+{
+	return syscall(SYS_pread64, fd, p, len, OFFSET(offset));
+}
+
 WEAK ssize_t
 pread(int fd, void *p, size_t len, off_t offset)
 {
 	return is_interrupted() || fails("pread") ?
 	    -1 :
-	    syscall(SYS_pread64, fd, p, len, OFFSET(offset));
+	    test_pread(fd, p, len, offset);
+}
+
+static off_t
+seek(int fd, off_t offset, int whence)
+{
+#ifdef SYS__llseek
+	off_t at;
+
+	return syscall(SYS__llseek, fd, (long)(offset >> 32), (long)offset, &at,
+		   whence) == 0 ?
+	    at :
+	    -1;
+#else
+	return syscall(SYS_lseek, fd, offset, whence);
+#endif
 }
 
 WEAK off_t
 lseek(int fd, off_t offset, int whence)
 {
-	return fails("lseek") ? -1 :
-				syscall(SYS_lseek, fd, (long)offset, whence);
+	return fails("lseek") ? -1 : seek(fd, offset, whence);
 }
 
 static int

@@ -91,6 +91,9 @@ int calls_to_interrupt(void);
 void fail_call(const char *name, int nth, int error);
 bool call_has_failed(void);
 
+/* What the kernel answers, for a test with a pread(2) of its own. */
+ssize_t test_pread(int fd, void *p, size_t len, off_t offset);
+
 /* The second implementation, as the start of a command for output_of. */
 #define ORACLE "python3 -B tests/oracle/pkbf.py "
 
