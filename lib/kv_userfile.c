@@ -158,10 +158,9 @@ check_path(const char *path, const struct stat *st,
     const struct kv_account *account, enum kv_strictmodes mode,
     char why[static KV_USERFILE_WHY_BYTES])
 {
-	char place[PATH_MAX], home[PATH_MAX];
+	char place[PATH_MAX], home[PATH_MAX] = "";
 	struct stat dir;
 
-	home[0] = '\0';
 	if (realpath(path, place) == NULL) {
 		snprintf(why, KV_USERFILE_WHY_BYTES, "%.400s: %s", path,
 		    strerror(errno));

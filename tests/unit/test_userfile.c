@@ -14,6 +14,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -548,12 +549,42 @@ home_may_be_a_link(void **state)
 	alice.home = tmp_path("alias");
 	secure(path);
 	secure(tmp_path("alias/.ssh/authorized_keys"));
-	/* The home's path begins with the link's. */
-	assert_return_code(symlink("home", tmp_path("ho")), errno);
-	alice.home = tmp_path("ho");
-	secure(path);
 	set_mode(tmp_path("home"), 0777);
 	insecure(path, "for directory");
+}
+
+static void
+home_may_begin_with_the_name_of_its_link(void **state)
+{
+	/* What follows in the home's name: a letter, and both sides of '/'. */
+	static const char *const homes[] = { "home", "ho0", "ho." };
+	const char *last = "home";
+
+	(void)state;
+	set_up();
+	for (size_t i = 0; i < COUNT(homes); i++) {
+		assert_return_code(rename(tmp_path("%s", last),
+				       tmp_path("%s", homes[i])),
+		    errno);
+		last = homes[i];
+		unlink(tmp_path("ho"));
+		assert_return_code(symlink(last, tmp_path("ho")), errno);
+		alice.home = tmp_path("ho");
+		secure(format("%s%s/.ssh/authorized_keys", tmp_path("ho"),
+		    last + 2));
+	}
+}
+
+static void
+folder_beside_the_home_is_not_the_home(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	alice.home = tmp_path("homd");
+	insecure(path, "for directory /tmp");
+	alice.home = tmp_path("homf");
+	insecure(path, "for directory /tmp");
 }
 
 static void
@@ -725,6 +756,8 @@ main(void)
 		TEST(files_elsewhere_are_checked_up_to_the_root),
 		TEST(links_are_judged_by_where_they_lead),
 		TEST(home_may_be_a_link),
+		TEST(home_may_begin_with_the_name_of_its_link),
+		TEST(folder_beside_the_home_is_not_the_home),
 		TEST(group_of_one_primary_member_is_private),
 		TEST(group_of_one_supplementary_member_is_private),
 		TEST(group_with_a_stranger_is_not_private),
