@@ -23,6 +23,7 @@ PACKAGES = ("libc6-dev", "libpam0g-dev", "libmd-dev", "libssh-dev", "libssl-dev"
 APT = """APT::Architecture "{name}";
 APT::Architectures {{ "{name}"; }};
 APT::Install-Recommends "false";
+Acquire::Retries "3";
 Acquire::Languages "none";
 Dir::State "{place}/apt";
 Dir::State::status "{place}/apt/status";
