@@ -10,7 +10,6 @@ whose files come in another order, without a network. Both builds are of the com
 
 import argparse
 import difflib
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from run import in_sandbox, version
-from steps import ROOT, Part, call, check, clean_environment
+from steps import ROOT, Part, call, check, clean_environment, refusal
 
 TOOLS = ("disorderfs", "faketime", "dpkg-buildpackage", "rpmbuild", "taskset")
 BUILD = f"make dist deb all sbom && packaging/build-rpm {version()} --nodeps"
@@ -113,9 +112,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--keep", type=Path, help="build in this folder, which must not exist, and keep it")
     options = parser.parse_args()
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing:
-        print("reproducible: " + (f"missing: {' '.join(missing)}" if missing else "run this as root"))
+    if reason := refusal(TOOLS):
+        print(f"reproducible: {reason}")
         return 1
     part = Part()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="kvt-reproducible-", dir="/var/lib"))

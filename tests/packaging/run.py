@@ -8,14 +8,13 @@ Needs root and `scripts/deps packages`. A missing tool is a failure that names i
 """
 
 import argparse
-import os
 import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from steps import ROOT, Part, call, check, clean_environment
+from steps import ROOT, Part, call, check, clean_environment, refusal
 
 HERE = Path(__file__).resolve().parent
 SANDBOX = ROOT / "tests/e2e/sandbox.py"
@@ -131,9 +130,8 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the built programs are")
     parser.add_argument("--keep", type=Path, help="work in this folder, and keep what it holds already built")
     options = parser.parse_args()
-    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing:
-        print("packages: " + (f"missing: {' '.join(missing)}" if missing else "run this as root"))
+    if reason := refusal(TOOLS):
+        print(f"packages: {reason}")
         return 1
     part = Part()
     # Not below /tmp or /root: the comparisons leave these out.

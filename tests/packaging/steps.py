@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 import traceback
@@ -17,6 +18,14 @@ SCRATCH = "kvt-"        # begins the names of other tests' folders in /var/lib
 # dpkg's records, and caches of other packages that name ours.
 RECORDS = {"/var/lib/dpkg", "/var/log", "/var/cache/apt", "/var/cache/man", "/var/cache/debconf",
            "/var/cache/ldconfig", "/etc/ld.so.cache", "/var/lib/apt"}
+
+
+def refusal(tools):
+    """Why this cannot run: a tool is missing, or it is not run as root. Empty if it can."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        return f"missing: {' '.join(missing)}"
+    return "run this as root" if os.geteuid() != 0 else ""
 
 
 class Part:
