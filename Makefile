@@ -244,7 +244,7 @@ run-tests: all unit-tests
 	@tests/run $(BUILD)
 
 lint:
-	@scripts/lint
+	@QUICK='$(QUICK)' scripts/lint
 
 # Compiles all C for musl, and links nothing: Debian has no libraries for it. Of the
 # headers of /usr/include it gets those alone of the kernel and of the libraries.
@@ -431,8 +431,7 @@ campaign: all $(FUZZ)
 		tests/run $(BUILD) long
 	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins UBSAN_LOGINS= SANITIZE_LONG=
 	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG= VALGRIND_LONG_UNIT=
-	@$(MAKE) --no-print-directory check-readme
-	@$(MAKE) --no-print-directory coverage
+	@$(MAKE) --no-print-directory lint check-readme coverage
 
 # Proves the login path with CBMC: see prove/README.md.
 PROVE_FLAGS =
