@@ -54,7 +54,7 @@ def fixture_build(pytestconfig):
 @pytest.fixture(scope="session", name="one_in")
 def fixture_one_in(pytestconfig):
     """Which part of a long row of like things a test tries: one in this many, and each with --long."""
-    return 1 if pytestconfig.getoption("--long") else 3
+    return 1 if pytestconfig.getoption("--long") else 5
 
 
 @pytest.fixture(name="scratch")

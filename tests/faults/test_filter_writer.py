@@ -261,11 +261,11 @@ class Baseline:
 def some(stage, baseline, plan, share):
     """A sample of a plan, of one in so many; and what the front does with the filter's files by their names.
 
-    Of the latter all, or one in three of a large filter."""
+    Of the latter all, or one in six of a large filter."""
     steps = [(one, one if isinstance(one, Step) else one[0]) for one in plan]
     chosen = [one for one, step in steps if step.is_front and step.call.name != "execve" and FILTER in step.call.text]
     rest = [one for one in plan if one not in chosen]
-    return stage.some(chosen, 3 if baseline.scenario.large else 1) + stage.some(rest, baseline.share(share))
+    return stage.some(chosen, 6 if baseline.scenario.large else 1) + stage.some(rest, baseline.share(share))
 
 
 def attempts(stage, function, plan):
