@@ -306,7 +306,9 @@ serve(struct working *w)
 	uint8_t tag;
 
 	while (next_question(w, &tag, &b)) {
-		if (questions_answer(&w->questions, tag, b))
+		/* One that ends during a walk is no liar: see end_worker. */
+		if (questions_answer(&w->questions, tag, b) ||
+		    !w->is_open[SOCKET])
 			continue;
 		errno = w->questions.send_error;
 		if (errno != 0)

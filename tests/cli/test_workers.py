@@ -108,6 +108,12 @@ def test_a_worker_that_breaks_off_does_not_hide_what_was_written(hostile, scratc
     assert after == {**before, "new": b"kept"}
 
 
+def test_a_worker_that_is_killed_during_a_walk_is_no_liar(hostile):
+    done, _, _ = hostile("hello(); tell(6, text(words[-1])); os.kill(os.getpid(), signal.SIGKILL)")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"keyveto: the worker was ended by signal 9 (Killed)\n"
+
+
 def test_a_worker_that_leaves_its_pipes_to_another_is_not_waited_for(hostile):
     done, _, _ = hostile("hello(); os.fork() or (front.recv(1), os._exit(0))")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
