@@ -38,7 +38,9 @@ main(int argc, char **argv)
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++)
 		if (refuse(ctx, (unsigned int)atoi(argv[1]), argv[i]) != 0)
 			return 98;
-	/* Nothing else shall be refused by it. */
+	/* Nothing else shall be refused, nor what is of another architecture. */
+	if (seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ALLOW) != 0)
+		return 97;
 	if (geteuid() == 0 &&
 	    seccomp_attr_set(ctx, SCMP_FLTATR_CTL_NNP, 0) != 0)
 		return 97;

@@ -87,15 +87,15 @@ def traced(world, calls):
 def audited_groups(world):
     """The groups with which the audit became each account, by uid."""
     found = {}
-    for calls in traced(world, "setgroups,setresuid"):
+    for calls in traced(world, "/^set(groups|resuid)"):
         groups = None
         for call in calls:
-            if made := re.search(r"setgroups\((\d+), \[(.*?)\]\) += 0", call):
+            if made := re.search(r"setgroups(?:32)?\((\d+), \[(.*?)\]\) += 0", call):
                 numbers = [int(word) for word in re.split(r"[ ,]+", made[2])]
                 equal(len(numbers), int(made[1]))
                 groups = set(numbers)
             # Back to root, an account's groups are of no use.
-            elif (made := re.search(r"setresuid\(-1, (\d+), -1\) += 0", call)) and int(made[1]) != 0:
+            elif (made := re.search(r"setresuid(?:32)?\(-1, (\d+), -1\) += 0", call)) and int(made[1]) != 0:
                 found[int(made[1])] = groups
     return found
 

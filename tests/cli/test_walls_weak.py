@@ -18,7 +18,7 @@ import pytest
 
 import weak_keys
 from hostile import put_worker
-from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
 from samples import empty_filter, write
 from test_audit_weak import STATE
 from test_walls import FAST_CLOCK, MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
@@ -75,7 +75,8 @@ def test_why_names_what_is_wrong_with_a_key(scratch):
 # The file has one modulus, 0, and one exponent, 1 among what is tested.
 FOUND = "def found(i, kind, other=0, *more): tell(16, number(i), number(kind), number(other), *more)\n"
 FACTOR, PRIME, SQUARE, FERMAT, ROCA, SMALL_D, SHARED = range(1, 8)
-UNKNOWN = (1 << 64) - 1
+# SIZE_MAX of the program: its fifth byte tells of 32 or 64 bits.
+UNKNOWN = (1 << 32 * KEYVETO.read_bytes()[4]) - 1
 PROGRESS = "while True: tell(15, text('x'), number(0), number(1), number(2))"
 REFUSED = {
     "says nothing": "",
