@@ -47,8 +47,8 @@ struct opener {
 	int socket;
 	struct record_out *records;
 	struct opener_files *files;
-	size_t place;			     /* of the account */
-	const struct audit_pattern *pattern; /* that is opened */
+	size_t place;		      /* of the account */
+	struct audit_pattern pattern; /* that is opened */
 	struct mounts mounts;
 	const char *mount; /* that is missing, and was reported */
 	struct kv_account kv;
@@ -129,7 +129,7 @@ static void
 send_file(const struct opener *r, const char *path, int fd, bool insecure)
 {
 	begin_record(r, OPENER_FILE, path);
-	record_add(r->records, R_ANY(r->pattern->ways), R_FLAG(insecure));
+	record_add(r->records, R_ANY(r->pattern.ways), R_FLAG(insecure));
 	record_end(r->records);
 	r->files->fd[r->files->n++] = fd;
 }
@@ -205,7 +205,7 @@ open_file(const struct opener *r, const char *path)
 	enum kv_err err;
 	int fd, error;
 
-	err = kv_userfile_open(path, &r->kv, r->pattern->strictmodes, &fd, why);
+	err = kv_userfile_open(path, &r->kv, r->pattern.strictmodes, &fd, why);
 	insecure = err == KV_ERR_INSECURE;
 	if (insecure) {
 		begin_record(r, OPENER_NOTE, why);
@@ -288,7 +288,7 @@ report_missing_mount(struct opener *r, const char *path)
 static void
 open_pattern(struct opener *r)
 {
-	const char *pattern = r->pattern->text;
+	const char *pattern = r->pattern.text;
 	char path[PATH_MAX];
 	enum kv_err err;
 
@@ -300,18 +300,46 @@ open_pattern(struct opener *r)
 			"path of the authorized keys file is too long");
 	else {
 		report_missing_mount(r, path);
-		if (kv_wildcards_apply(r->pattern->wildcards, pattern))
+		if (kv_wildcards_apply(r->pattern.wildcards, pattern))
 			open_found_files(r, path);
 		else
 			open_file(r, path);
 	}
 }
 
+/*
+ * Whether two patterns are the same files of the account: the same text, and
+ * no wildcard that only one of them expands.
+ */
+static bool
+same_files(const struct opener *r, const struct audit_pattern *a,
+    const struct audit_pattern *b)
+{
+	char path[PATH_MAX];
+
+	if (strcmp(a->text, b->text) != 0)
+		return false;
+	return kv_wildcards_apply(a->wildcards, a->text) ==
+	    kv_wildcards_apply(b->wildcards, b->text) ||
+	    kv_userfile_expand(a->text, &r->kv, path, sizeof(path)) != KV_OK ||
+	    strpbrk(path, "*?[\\") == NULL;
+}
+
 static void
 open_patterns(struct opener *r, const struct audit_policy *policy)
 {
+	const struct audit_pattern *v = policy->pattern;
+	size_t k;
+
 	for (size_t i = 0; i < policy->n_patterns; i++) {
-		r->pattern = &policy->pattern[i];
+		for (k = 0; !same_files(r, &v[k], &v[i]); k++)
+			;
+		if (k < i)
+			continue;
+		r->pattern = v[i];
+		while (++k < policy->n_patterns)
+			if (same_files(r, &v[k], &v[i]))
+				audit_pattern_join(&r->pattern, &v[k]);
 		open_pattern(r);
 	}
 }

@@ -35,6 +35,15 @@ struct finder {
 	struct groups groups;
 };
 
+void
+audit_pattern_join(struct audit_pattern *p, const struct audit_pattern *other)
+{
+	p->ways |= other->ways;
+	/* The stricter one: a doubt is a no. */
+	if (other->strictmodes < p->strictmodes)
+		p->strictmodes = other->strictmodes;
+}
+
 /* Adds the ways to a pattern that is there, or a pattern. False with errno. */
 static bool
 add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
@@ -46,10 +55,7 @@ add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
 		if (v->wildcards != new->wildcards ||
 		    strcmp(v->text, new->text) != 0)
 			continue;
-		v->ways |= new->ways;
-		/* The stricter one: a doubt is a no. */
-		if (new->strictmodes < v->strictmodes)
-			v->strictmodes = new->strictmodes;
+		audit_pattern_join(v, new);
 		return true;
 	}
 	if (!room_for_one(&policy->pattern, policy->n_patterns, sizeof(*v)))

@@ -38,7 +38,8 @@ struct audit_way {
 
 struct audit_policy {
 	struct sshd_settings *settings; /* NULL: sshd could not be asked */
-	struct audit_pattern *pattern;	/* each text is there once */
+	/* Each text is there once for each way to treat wildcards. */
+	struct audit_pattern *pattern;
 	size_t n_patterns;
 	struct audit_way way[AUDIT_WAYS_MAX];
 	size_t n_ways;
@@ -68,5 +69,9 @@ bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
     const struct audit_policy **of_account, struct report *r);
 
 void audit_policies_free(struct audit_policies *p);
+
+/* Has p be read by the other's ways, too: the same files. */
+void audit_pattern_join(struct audit_pattern *p,
+    const struct audit_pattern *other);
 
 #endif

@@ -162,6 +162,19 @@ def test_behind_the_guard_its_arguments_come_before_keyveto_conf(scratch, world)
     equal(found("--file", "%h/k*", "--wildcards", "yes"), [f"{tess.home}/k*:1", f"{tess.home}/kk:1"])
 
 
+def test_a_file_that_is_read_with_and_without_wildcards_counts_once(world):
+    """For an account whose home has a wildcard, these are two files."""
+    uma, od = world.account("uma"), world.account("od", "/home/o[d]")
+    other = world.account("other", "/home/od", uid=od.uid)
+    for account in (uma, od, other):
+        account.authorize(world.bad)
+    guard = f"AuthorizedKeysCommand {GUARD} {GUARD_ARGUMENTS} --file .ssh/authorized_keys --wildcards"
+    world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
+                      "Match Address 192.0.2.1", f"{guard} no", "Match all", f"{guard} yes")
+    equal(places(world.findings(status=1)[0]),
+          [f"{one.keys_path}:1" for one in (uma, od, other, other)])
+
+
 def test_behind_the_guard_the_default_files_count(world):
     """keyveto.conf sets no AuthorizedKeysFile."""
     rita = world.account("rita")
