@@ -86,7 +86,7 @@ struct doctor {
 	bool pam_methods;  /* AuthenticationMethods asks PAM after the key */
 	struct ways ways;  /* root's; none are open if sshd gave no answer */
 	char service[256]; /* sshd's PAM service */
-	bool service_set;  /* by PAMServiceName, not by sshd's own name */
+	bool service_set;  /* sshd shows it: its own name does not count */
 	struct pam_stack pam;
 	struct doctor_module module;
 };

@@ -81,8 +81,8 @@ doctor_read_sshd(struct doctor *d)
 	if (guard_command(s->principals_command, &args))
 		d->principals_guard = args;
 	d->pam_methods = ask_pam_after_keys(s->methods);
-	/* A later sshd prints its own name if PAMServiceName is not set. */
-	if (*s->service != '\0' && strcmp(s->service, d->service) != 0) {
+	/* A later sshd shows its PAM service: its own name does not count. */
+	if (*s->service != '\0') {
 		snprintf(d->service, sizeof(d->service), "%s", s->service);
 		d->service_set = true;
 	}

@@ -12,6 +12,7 @@ import pytest
 
 from doctor_machine import (
     DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, expect_all_well, injected, running_sshd)
+from openssh import has_service_name
 from program import SSHD, contains, equal, lacks, wait_until
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -86,11 +87,18 @@ def test_service_names_another_configuration_file(scratch):
 
 
 @pytest.mark.usefixtures("machine")
-def test_service_an_sshd_by_another_name_has_another_pam_service(scratch):
+def test_service_an_sshd_by_another_name_may_have_another_pam_service(scratch):
     alias = scratch / "other-sshd"
     alias.symlink_to(SSHD)
+    # A later sshd shows its PAM service, which its name does not change.
+    later = scratch / "sshd"
+    later.write_text(f"#!/bin/sh\ncase $* in *-T*) echo pamservicename sshd;; esac\nexec {SSHD} \"$@\"\n",
+                     encoding="ascii")
+    later.chmod(0o755)
     with running_sshd(scratch, executable=alias) as process:
-        expect("service", "warning", f"process {process.pid}: its PAM service is other-sshd")
+        if not has_service_name():
+            expect("service", "warning", f"process {process.pid}: its PAM service is other-sshd")
+        expect("service", "ok", arguments=("--sshd", later, "--sshd-config", SSHD_CONFIG))
 
 
 def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):

@@ -53,6 +53,11 @@ def takes_wildcards():
     return version() >= (10, 0)
 
 
+def has_service_name():
+    """Whether PAMServiceName, by default sshd, is the PAM service. Before, it is the name that sshd was started by."""
+    return version() >= (9, 8)
+
+
 def has_connection_token():
     """Whether AuthorizedKeysCommand accepts %C, the addresses of the connection."""
     return version() >= (9, 4)
