@@ -365,10 +365,11 @@ def test_the_own_session_is_left_unless_own_is_asked_for(world, texts):
         command = f"echo up; until test -e {go}; do sleep 0.02; done; cd /; {run}; echo status $?; {run} --own"
         with opened(port, "root", identities["alice"], command=command) as root:
             texts(world.folder / "log")
+            own = that_let_in_root(root)
             go.touch()
             text = root.stdout.read()
             contains(text, "ended: alice from 127.0.0.1, process ",
-                     f"left: root from 127.0.0.1, process {that_let_in_root(root)}: "
+                     f"left: root from 127.0.0.1, process {own}: "
                      "it is your own session; --own ends it, too\n",
                      "status 2\n")
             equal(root.wait(PATIENCE), 255)
