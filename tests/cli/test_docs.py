@@ -395,6 +395,27 @@ def test_make_targets_that_are_named_are_in_the_makefile():
         assert named <= targets, f"no targets {sorted(named - targets)}"
 
 
+def test_nothing_claims_more_than_the_page_of_platforms():
+    """Packages, roles and documents ask for the OpenSSH, and name systems, that docs/platforms.md has."""
+    page, packaging = read(ROOT / "docs/platforms.md"), ROOT / "packaging"
+    oldest = re.search(r"^keyveto is for OpenSSH (\S+) and later\.", page, re.MULTILINE)[1]
+    tried = set(re.findall(r"^\| ([^|]+?)(?:p1)? \|(?:[^|]*\|)? tried", page, re.MULTILINE))
+    control, spec = read(packaging / "debian/control"), read(packaging / "rpm/keyveto.spec")
+    equal(re.findall(r"^Recommends:.*(openssh-server.*)", control, re.MULTILINE), [f"openssh-server (>= 1:{oldest})"])
+    equal(re.findall(r"^(\w+): +openssh-server(.*)", spec, re.MULTILINE),
+          [("Recommends", f" >= {oldest}"), ("Conflicts", f" < {oldest}")])
+    roles = list((packaging / "ansible/roles").glob("*/meta/main.yml"))
+    of_roles = {name for role in roles for name in re.findall(r"^ {8}- (\w+)$", read(role), re.MULTILINE)}
+    assert of_roles and {{"bookworm": "Debian 12", "trixie": "Debian 13"}.get(name, name) for name in of_roles} <= tried
+    documents = " ".join(" ".join(map(read, (*DOCUMENTS, packaging / "ansible/README.md"))).split())
+    systems = {number for named in re.findall(r"for root on Debian ([\d or]+)", documents)
+               for number in re.findall(r"\d+", named)}
+    assert systems and {f"Debian {number}" for number in systems} <= tried
+    first, last, with_these = re.search(r"\((\S+) to (\S+); tried with (.*?)\)", documents).groups()
+    equal(first, oldest)
+    assert {first, last, *re.findall(r"[\d.]+", with_these)} <= tried
+
+
 def test_the_documents_examples_print_what_they_say_as_anybody(scratch):
     """The documents' examples print what they say, as anybody and anywhere."""
     for name in ("build", "testdata"):
