@@ -18,8 +18,8 @@ from steps import ROOT, Part, call, check, clean_environment, refusal
 
 HERE = Path(__file__).resolve().parent
 SANDBOX = ROOT / "tests/e2e/sandbox.py"
-TOOLS = ("dpkg-buildpackage", "dh", "lintian", "rpmbuild", "checkmodule", "semodule_package", "apparmor_parser",
-         "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make", "strace")
+TOOLS = ("dpkg-buildpackage", "dh", "lintian", "rpmbuild", "rpmlint", "checkmodule", "semodule_package",
+         "apparmor_parser", "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make", "strace")
 # build-essential, which every Debian build has.
 ESSENTIAL = {"gcc", "libc6-dev", "make"}
 
@@ -74,9 +74,11 @@ def metadata(part, _folder):
 def rpms(part, folder):
     tree = copy_tree(folder / "rpm")
     call("packaging/build-rpm", version(), "--nodeps", cwd=tree, env=clean_environment())
-    made = sorted(path.name for path in (tree / "build/rpm/RPMS").rglob("*.rpm"))
-    check(len(made) >= 2, f"only {made} was built")
-    part.ok(f"rpmbuild: {', '.join(made)}")
+    made = sorted((tree / "build/rpm").rglob("*.rpm"))
+    check(len(made) == 4, f"only {made} was built")
+    part.ok(f"rpmbuild: {', '.join(path.name for path in made)}")
+    call("rpmlint", "--strict", "--rpmlintrc", tree / "packaging/rpm/keyveto.rpmlintrc", *made)
+    part.ok("rpmlint says what keyveto.rpmlintrc explains, and nothing else")
 
 
 def confinement(part, folder):
