@@ -109,7 +109,7 @@ syslog(int priority, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* What _FORTIFY_SOURCE makes of syslog. */
+/* What _FORTIFY_SOURCE makes of syslog. A later clang takes the second. */
 __attribute__((format(printf, 3, 4))) void __syslog_chk(int priority, int flag,
     const char *fmt, ...);
 void
@@ -121,6 +121,15 @@ __syslog_chk(int priority, int flag, const char *fmt, ...)
 	va_start(ap, fmt);
 	note_syslog(priority, fmt, ap);
 	va_end(ap);
+}
+
+__attribute__((format(printf, 3, 0))) void __vsyslog_chk(int priority, int flag,
+    const char *fmt, va_list ap);
+void
+__vsyslog_chk(int priority, int flag, const char *fmt, va_list ap)
+{
+	(void)flag;
+	note_syslog(priority, fmt, ap);
 }
 
 void

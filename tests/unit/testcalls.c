@@ -182,7 +182,14 @@ openat(int dir, const char *path, int flags, ...)
 	return open_at("openat", dir, path, flags, mode);
 }
 
-/* What _FORTIFY_SOURCE makes of openat without a mode. */
+/* What _FORTIFY_SOURCE makes of both without a mode. */
+int __open_2(const char *path, int flags);
+WEAK int
+__open_2(const char *path, int flags)
+{
+	return open_at("open", AT_FDCWD, path, flags, 0);
+}
+
 int __openat_2(int dir, const char *path, int flags);
 WEAK int
 __openat_2(int dir, const char *path, int flags)
