@@ -105,7 +105,7 @@ say = $(if $(V),,@echo "  $(1)	$(2)")
 
 # Without them make would stop at the first file, and not say what to type.
 ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
-$(if $(shell command -v $(firstword $(CC)) && command -v $(PKG_CONFIG)),,\
+$(if $(shell command -v $(firstword $(CC)) && command -v $(firstword $(PKG_CONFIG))),,\
 	$(error there is no C compiler, or no $(PKG_CONFIG): as root, type scripts/deps build))
 endif
 
@@ -611,13 +611,18 @@ check-compilers:
 	@scripts/deps all
 	@tests/compilers/run $(BUILD) $(COMPILER_SUITES)
 
+# All programs with musl. Their libraries are built from Debian's sources under build/roots.
+check-musl:
+	@scripts/deps all
+	@tests/musl/run $(BUILD)
+
 # What docs/platforms.md and a release claim, and make check does not show. Hours.
-check-platforms: check-reproducible check-autopkgtest fuzz-coverage check-architectures check-compilers check-readme $(if $(SRC),check-openssh)
+check-platforms: check-reproducible check-autopkgtest fuzz-coverage check-architectures check-compilers check-musl check-readme $(if $(SRC),check-openssh)
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-neighbours check-openssh check-packages check-platforms \
+.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-musl check-neighbours check-openssh check-packages check-platforms \
 	check-readme check-reproducible check-vm clean \
 	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
