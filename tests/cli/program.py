@@ -57,6 +57,11 @@ def keyveto(*arguments, status=None, **options):
     return done
 
 
+def make_library(path, *words):
+    """Makes a library for LD_PRELOAD. It has the C library of the program that loads it, be it glibc or musl."""
+    subprocess.run(["cc", "-shared", "-fPIC", "-nostdlib", "-o", path, *words], check=True)
+
+
 def wait_until(true, what):
     end = time.monotonic() + PATIENCE
     while not true():

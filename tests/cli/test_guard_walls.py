@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from program import KEYVETO, PATIENCE, ROOT
+from program import KEYVETO, PATIENCE, ROOT, make_library
 from samples import empty_filter, made, write
 from test_walls import ENTRY, MARK, POWERS, no_asan
 
@@ -54,9 +54,9 @@ class Guard:
     def library(self, *flags):
         made_of = self.folder / f"exploit{len(flags)}.so"
         if not made_of.exists():
-            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
-                            f'-DSECRET="{self.secret}"', f'-DFOLDER="{self.folder}/open"', *flags, "-o", made_of,
-                            ROOT / "tests/cli/exploit.c", "-ldl"], check=True)
+            make_library(made_of, "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
+                         f'-DSECRET="{self.secret}"', f'-DFOLDER="{self.folder}/open"', *flags,
+                         ROOT / "tests/cli/exploit.c")
         return made_of
 
     def argv(self, key, *more):

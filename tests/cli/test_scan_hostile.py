@@ -6,7 +6,7 @@ import struct
 import subprocess
 
 import test_scan
-from program import NETWORK, PATIENCE, contains, copy_programs, equal, keyveto, lacks, wait_until
+from program import NETWORK, PATIENCE, contains, copy_programs, equal, keyveto, lacks, make_library, wait_until
 from samples import write
 from test_scan import FOUR_TYPES, Server, fingerprints, keys_and_filter, name, offer, packet, sshd, string
 
@@ -55,7 +55,7 @@ def test_without_libsshs_list_every_type_is_asked_for(scratch):
     identities, bad = keys_and_filter(scratch, kinds=(("ed25519", None), ("ecdsa", 256), ("rsa", 3072)))
     (scratch / "reworded.c").write_text(REWORDED)
     library = scratch / "reworded.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, scratch / "reworded.c"], check=True)
+    make_library(library, scratch / "reworded.c")
     program = copy_programs(scratch)
     # keyveto gives no such variable to the programs that it starts.
     write(scratch / "keyveto-network", f"#!/bin/sh\nexport LD_PRELOAD={shlex.quote(str(library))} "

@@ -6,14 +6,13 @@ import json
 import os
 import re
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import keys
 import sshkey
-from program import contains, equal, keyveto, lacks
+from program import contains, equal, keyveto, lacks, make_library
 from publisher import LIST, MANIFEST, ListPlace, listing, records
 from runs import run
 from update_place import Place
@@ -315,7 +314,7 @@ def test_members_of_a_group_count_though_the_system_does_not_list_them(place, wo
                       "  struct passwd *(*next)(void) = dlsym(RTLD_NEXT, \"getpwent\"), *pw;\n"
                       "  while ((pw = next()) != NULL && strcmp(pw->pw_name, \"alice\") == 0) ;\n"
                       "  return pw;\n}\n", encoding="ascii")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source], check=True)
+    make_library(shim, source)
     world.account("alice").authorize(world.bad)
     place.update()
     serve(place, world.bad)

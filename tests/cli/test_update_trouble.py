@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from program import KEYVETO, PATIENCE, ROOT, contains, equal, mount_namespace, wait_until
+from program import KEYVETO, PATIENCE, ROOT, contains, equal, make_library, mount_namespace, wait_until
 from runs import run
 from update_place import a_filter, authority, large, revision_of
 
@@ -102,7 +102,7 @@ def test_a_file_system_without_modes_ends_the_run(place, scratch):
                       "int fstat(int fd, struct stat *st) {\n"
                       "  int (*next)(int, struct stat *) = dlsym(RTLD_NEXT, \"fstat\"), result = next(fd, st);\n"
                       "  st->st_mode |= 055;\n  return result;\n}\n", encoding="ascii")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source], check=True)
+    make_library(shim, source)
     run = place.run(status=2, env={**os.environ, "LD_PRELOAD": str(shim), "ASAN_OPTIONS": "verify_asan_link_order=0"})
     contains(run.problems[0], f"{place.target}: .filter.pkbf.keyveto-part beside it is never a file of this user alone")
 

@@ -22,7 +22,7 @@ import sys
 import pytest
 
 from hostile import PRELUDE
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, STARTED, keyveto, mount_namespace
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, STARTED, keyveto, make_library, mount_namespace
 from runs import as_nobody
 from samples import empty_filter, listing, made, write
 
@@ -65,9 +65,9 @@ class Exploit:
         write(folder / "open" / "old", "old\n")
         (folder / "open").chmod(0o777)
         (folder / "open/old").chmod(0o666)
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
-                        f'-DSECRET="{self.secret}"', f'-DFOLDER="{folder}/open"', *flags, "-o", self.library,
-                        ROOT / "tests/cli/exploit.c", "-ldl"], check=True)
+        make_library(self.library, "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
+                     f'-DSECRET="{self.secret}"', f'-DFOLDER="{folder}/open"', *flags,
+                     ROOT / "tests/cli/exploit.c")
         self.program = folder / "keyveto"
         shutil.copy(KEYVETO, self.program)
         for started in STARTED:
@@ -790,7 +790,7 @@ int __poll_chk(struct pollfd *p, nfds_t n, int ms, unsigned long bytes)
 def preload(folder, source):
     """The environment with which the front has the functions of this C source."""
     library = folder / "preload.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, write(folder / "preload.c", source), "-ldl"], check=True)
+    make_library(library, write(folder / "preload.c", source))
     return {**os.environ, "LD_PRELOAD": str(library)}
 
 
