@@ -143,13 +143,21 @@ openlog(const char *ident, int option, int facility)
 	note(line);
 }
 
+/* glibc declares connect(2) with a union of pointers. */
+#ifdef __GLIBC__
+typedef __CONST_SOCKADDR_ARG address_pointer;
+#else
+typedef const struct sockaddr *address_pointer;
+#endif
+
 /* syslogd is the socket of plan.syslogd, if there is one. */
 int
-connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t len)
+connect(int fd, address_pointer to, socklen_t len)
 {
 	struct sockaddr_un ours = { .sun_family = AF_UNIX };
-	const struct sockaddr_un *asked = (const void *)to.__sockaddr__;
+	const struct sockaddr_un *asked;
 
+	memcpy(&asked, &to, sizeof(asked));
 	if (strcmp(asked->sun_path, "/dev/log") != 0 || len != sizeof(ours))
 		abort();
 	note("connects\n");
