@@ -105,7 +105,7 @@ say = $(if $(V),,@echo "  $(1)	$(2)")
 
 # Without them make would stop at the first file, and not say what to type.
 ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
-$(if $(shell command -v $(firstword $(CC)) && command -v $(firstword $(PKG_CONFIG))),,\
+$(if $(shell command -v $(firstword $(CC)) && command -v $(PKG_CONFIG)),,\
 	$(error there is no C compiler, or no $(PKG_CONFIG): as root, type scripts/deps build))
 endif
 
