@@ -5,18 +5,22 @@ test_walls.py tells how a process that an attacker has taken over is played. Her
 has received a byte from a server. A hostile program in its place must not get keyveto to install anything.
 """
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
 import test_scan
 from hostile import PRELUDE
-from program import KEYVETO, PATIENCE, READER, WORKER
+from program import KEYVETO, PATIENCE, READER, WORKER, keyveto
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
 from test_walls import (SETRESUID, SHORT_WAITS, fixture_exploit, is_printable, no_asan,  # noqa: F401 (the fixture)
@@ -279,3 +283,23 @@ def test_walls_that_cannot_stand_stop_no_fetch(place):
         warnings = re.findall(r"keyveto-network runs without the wall (\w+), which this system refuses", done.stderr)
         assert warnings == ([wall] if wall else []), done.stderr
         assert place.target.read_bytes() == a_filter()
+
+
+@pytest.mark.throwaway
+def test_a_name_is_asked_of_a_server_behind_the_wall(scratch):
+    """By the resolver of the C library that the program has."""
+    questions = []
+
+    def answer(server):
+        with contextlib.suppress(OSError):
+            while True:
+                question, client = server.recvfrom(512)
+                questions.append(question)
+                server.sendto(question[:2] + b"\x81\x83" + question[4:], client)
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.99", 53))
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        write(Path("/etc/resolv.conf"), "nameserver 127.0.0.99\n")
+        keyveto("scan", "--filter", empty_filter(), "host.example.test", status=2)
+    assert any(b"\4host\7example\4test\0" in question for question in questions)
