@@ -224,7 +224,8 @@ testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits)
 		random_bn(p_bits),
 		random_bn(q_bits),
 		random_bn(p_bits - 1),
-		random_bn(1 + fresh_below(p_bits - 1)),
+		/* Not 1, which needs no secret. */
+		random_bn(2 + fresh_below(p_bits - 2)),
 	};
 
 	*k = (struct testkey){ 0 };
