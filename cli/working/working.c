@@ -46,6 +46,7 @@ struct working {
 	char what[64]; /* of the progress shown last */
 	bool is_open[CHANNELS];
 	bool greeted, terminal, has_result;
+	bool broke_off; /* ended during a walk */
 	int silent_ms;
 	int64_t deadline; /* of a task; 0: none */
 	char why[WALL_WHY_BYTES];
@@ -306,10 +307,13 @@ serve(struct working *w)
 	uint8_t tag;
 
 	while (next_question(w, &tag, &b)) {
-		/* One that ends during a walk is no liar: see end_worker. */
-		if (questions_answer(&w->questions, tag, b) ||
-		    !w->is_open[SOCKET])
+		if (questions_answer(&w->questions, tag, b))
 			continue;
+		/* One that ends during a walk is no liar: see end_worker. */
+		if (!w->is_open[SOCKET]) {
+			w->broke_off = true;
+			continue;
+		}
 		errno = w->questions.send_error;
 		if (errno != 0)
 			fail_to_send(w);
@@ -444,7 +448,8 @@ end_worker(struct working *w, int *statusp)
 		snprintf(reason, sizeof(reason), "was ended by signal %d (%s)",
 		    WTERMSIG(status), strsignal(WTERMSIG(status)));
 		fail(w, reason);
-	} else if (!w->greeted || WEXITSTATUS(status) > CLI_UNCHECKED) {
+	} else if (!w->greeted || w->broke_off ||
+	    WEXITSTATUS(status) > CLI_UNCHECKED) {
 		fail(w, "ended too early");
 	}
 	*statusp = WEXITSTATUS(status);

@@ -108,10 +108,12 @@ def test_a_worker_that_breaks_off_does_not_hide_what_was_written(hostile, scratc
     assert after == {**before, "new": b"kept"}
 
 
-def test_a_worker_that_is_killed_during_a_walk_is_no_liar(hostile):
-    done, _, _ = hostile("hello(); tell(6, text(words[-1])); os.kill(os.getpid(), signal.SIGKILL)")
+@pytest.mark.parametrize("ends, why", (("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9 (Killed)"),
+                                       ("sys.exit(0)", "ended too early")), ids=("killed", "ends"))
+def test_a_worker_that_ends_during_a_walk_is_an_error_and_no_liar(hostile, ends, why):
+    done, _, _ = hostile(f"hello(); tell(6, text(words[-1])); {ends}")
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"keyveto: the worker was ended by signal 9 (Killed)\n"
+    assert done.stderr.decode() == f"keyveto: the worker {why}\n"
 
 
 def test_a_worker_that_leaves_its_pipes_to_another_is_not_waited_for(hostile):
