@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "host/services.h"
 
+/* __GLIBC__ */
+#include <features.h>
+
 #ifdef __GLIBC__
 
 #include <nss.h>

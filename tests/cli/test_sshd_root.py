@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from program import contains, equal, keyveto
+from program import contains, equal, keyveto, make_library
 from sshd_machine import INCLUDE, TOP, Image, by_files, clean_key, leaked_key, restored, this_machine
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
@@ -108,6 +108,34 @@ def test_a_folder_exchanged_for_a_link_does_not_change_this_machine(scratch):
             link.rename(image.root)
         image.run("disable", status=0)
         restored(pristine, image.snapshot())
+
+
+HOSTILE = """
+#include <fcntl.h>
+__attribute__((constructor)) static void run(void) { (void)creat("/was-run", 0600); }
+"""
+
+
+def test_no_library_of_an_image_is_loaded(scratch):
+    """The image names a service for accounts and groups, and has its library. Without /etc/group libc is asked."""
+    image = Image(scratch)
+    image.path("/etc/group").unlink()
+    services = "passwd: files kvhostile\ngroup: files kvhostile\ninitgroups: kvhostile\n"
+    image.write("/etc/nsswitch.conf", services)
+    own = Path("/etc/nsswitch.conf").read_text(encoding="ascii")
+    folder = subprocess.run(["cc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
+    library = image.path(f"/usr/lib/{folder}/libnss_kvhostile.so.2")
+    library.parent.mkdir(parents=True, exist_ok=True)
+    (scratch / "hostile.c").write_text(HOSTILE, encoding="ascii")
+    make_library(library, scratch / "hostile.c")
+    # libc can read this machine's before it is below the image.
+    Path("/etc/nsswitch.conf").write_text(services, encoding="ascii")
+    try:
+        for verb in ("enable", "status", "disable"):
+            image.run(verb, status=0)
+    finally:
+        Path("/etc/nsswitch.conf").write_text(own, encoding="ascii")
+    assert not image.path("/was-run").exists()
 
 
 def test_below_another_root_a_note_says_whose_groups_count(scratch):
