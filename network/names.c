@@ -36,6 +36,8 @@ names_paths(size_t *np)
 	return paths;
 }
 
+#ifdef __GLIBC__
+
 /* A service is a word; actions are in brackets. */
 static void
 load_services(char *line)
@@ -70,3 +72,13 @@ names_load(void)
 	if (f != NULL)
 		fclose(f);
 }
+
+#else
+
+/* musl has no such libraries, and glibc's would not work in it. */
+void
+names_load(void)
+{
+}
+
+#endif
