@@ -4,6 +4,7 @@
 import os
 import signal
 import tempfile
+import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -17,6 +18,8 @@ pytest_plugins = ["throwaway"]
 def pytest_addoption(parser):
     parser.addoption("--build", metavar="DIR", default="build", help="where the built programs are (build)")
     parser.addoption("--long", action="store_true", help="the long forms: every fault, not a sample")
+    parser.addoption("--share", metavar="I/N", type=_share, help="only the I-th (from 0) of N shares of the tests, "
+                     "drawn by their names")
     parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests keep "
                      "configurations and logs")
 
@@ -27,6 +30,13 @@ def _folder_of_root(path):
     return os.path.abspath(path)
 
 
+def _share(text):
+    index, number = (int(word) for word in text.split("/"))
+    if not 0 <= index < number:
+        raise ValueError(f"{text}: I is 0 to N - 1")
+    return index, number
+
+
 def pytest_configure():
     # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP. The programs under test would
     # inherit that, and the tests send both.
@@ -35,11 +45,16 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out tests of the long forms, and counts them as deselected."""
-    if not config.getoption("--long"):
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=left_out)
+    """Leaves out tests of the long forms, and of other shares, and counts them as deselected."""
+    long, share = config.getoption("--long"), config.getoption("--share")
+
+    def runs(item):
+        return (long or not item.get_closest_marker("long")) and (
+            share is None or zlib.crc32(item.nodeid.encode()) % share[1] == share[0])
+
+    left_out = [item for item in items if not runs(item)]
+    items[:] = [item for item in items if runs(item)]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", name="build")

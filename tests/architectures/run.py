@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: ISC
 """Builds keyveto for other architectures, and runs its tests there: `make check-architectures`.
 
-    python3 tests/architectures/run.py [--build DIR] [--quick] [ARCHITECTURE...]      as root
+    python3 tests/architectures/run.py [--build DIR] [--quick] [--share N] [ARCHITECTURE...]      as root
 
 Each has a throw-away copy of this machine, in which its libraries are, too. Python and sshd there are this machine's
 own, and only keyveto's programs are of the architecture: qemu-user runs them, by the kernel's binfmt_misc. Without
 binfmt_misc an architecture is skipped, and the reason says how to get it. What keyveto writes is compared with what
 the build of this machine in DIR writes. --quick leaves out what takes minutes, and of tests/cli all where qemu-user
-runs them, and what cli.txt does not mark where not.
+runs them, and what cli.txt does not mark where not. With --share, each runs one in N tests of tests/cli, and no two
+of the first N architectures the same.
 """
 
 import argparse
@@ -83,12 +84,15 @@ def _test(arch, table, options, results):
     build = arch.build.relative_to(ROOT)
     left_out = SLOW_UNITS if options.quick else WITHOUT_SIGBUS.get(arch.name, "")
     lines = [_run(["tests/run", build, "unit"], TEST_LEFT_OUT=left_out)]
-    deselected = [word for test in table.left_out for word in ("--deselect", test)]
-    lines.append(_run(
-        ["/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())), "--build",
-         build, "tests/architectures", *table.files, *deselected], KEYVETO=str(arch.build / "keyveto"),
-        KEYVETO_PAM_MODULE=str(arch.build / "pam_keyveto.so"), KEYVETO_SLOWER="10",
-        KEYVETO_BUILD=options.build))
+    environment = {"KEYVETO": str(arch.build / "keyveto"), "KEYVETO_SLOWER": "10", "KEYVETO_BUILD": options.build,
+                   "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so")}
+    pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())),
+              "--build", build)
+    lines.append(_run([*pytest, "tests/architectures"], **environment))
+    if table.files:
+        deselected = [word for test in table.left_out for word in ("--deselect", test)]
+        share = f"{list(ARCHITECTURES).index(arch.name) % options.share}/{options.share}"
+        lines.append(_run([*pytest, "--share", share, *table.files, *deselected], **environment))
     results.write_text("".join(lines), encoding="utf-8")
     return 0
 
@@ -115,9 +119,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=ROOT / "build", type=os.path.abspath, help="this machine's own (build)")
     parser.add_argument("--quick", action="store_true", help="the short form")
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="one in N tests of tests/cli (1)")
     parser.add_argument("architecture", nargs="*", default=[], metavar="ARCHITECTURE", help=", ".join(ARCHITECTURES))
     options = parser.parse_args()
     unknown = set(options.architecture) - set(ARCHITECTURES)
+    if options.share < 1:
+        parser.error("--share is 1 or more")
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: there are {', '.join(ARCHITECTURES)}")
     totals = {"passed": 0, "failed": 0, "skipped": 0}

@@ -48,3 +48,14 @@ def test_a_folder_without_a_build_is_named(build):
     equal(done.returncode, 2)
     contains(done.stderr, f"{build}/tests/keyveto is not there: type make")
     lacks(done.stdout, "passed")
+
+
+def test_shares_of_the_tests_are_all_of_them_and_none_twice():
+    def collected(*words):
+        pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "tests/cli/test_list.py")
+        done = subprocess.run([*pytest, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    shares = [collected("--share", f"{number}/3") for number in range(3)]
+    assert all(shares), shares
+    equal(sorted(sum(shares, [])), sorted(collected()))
