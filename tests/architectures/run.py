@@ -15,6 +15,7 @@ of the first N architectures the same.
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,8 @@ def main():
         parser.error("--share is 1 or more")
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: there are {', '.join(ARCHITECTURES)}")
+    # So an end from outside takes the emulator from the kernel's list, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     for name in options.architecture or ARCHITECTURES:
         print(f"== {name}", flush=True)
