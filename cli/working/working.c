@@ -46,7 +46,7 @@ struct working {
 	char what[64]; /* of the progress shown last */
 	bool is_open[CHANNELS];
 	bool greeted, terminal, has_result;
-	bool broke_off; /* ended during a walk */
+	bool broke_off; /* ended before it had its answer */
 	int silent_ms;
 	int64_t deadline; /* of a task; 0: none */
 	char why[WALL_WHY_BYTES];
@@ -309,16 +309,13 @@ serve(struct working *w)
 	while (next_question(w, &tag, &b)) {
 		if (questions_answer(&w->questions, tag, b))
 			continue;
-		/* One that ends during a walk is no liar: see end_worker. */
-		if (!w->is_open[SOCKET]) {
-			w->broke_off = true;
-			continue;
-		}
 		errno = w->questions.send_error;
-		if (errno != 0)
-			fail_to_send(w);
-		else
+		/* One that ends meanwhile is no liar: see end_worker. */
+		w->broke_off = !w->is_open[SOCKET] || errno != 0;
+		if (!w->broke_off)
 			fail(w, "asked for what it may not have");
+		else if (errno != 0)
+			fail_to_send(w);
 	}
 	while (!has_failed(w) && (w->is_open[OUT] || w->is_open[ERR]))
 		(void)wait_for_worker(w);

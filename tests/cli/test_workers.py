@@ -108,8 +108,9 @@ def test_a_worker_that_breaks_off_does_not_hide_what_was_written(hostile, scratc
     assert after == {**before, "new": b"kept"}
 
 
-@pytest.mark.parametrize("ends, why", (("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9 (Killed)"),
-                                       ("sys.exit(0)", "ended too early")), ids=("killed", "ends"))
+@pytest.mark.parametrize("ends, why", (
+    ("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9 (Killed)"), ("sys.exit(0)", "ended too early"),
+    ("front.shutdown(socket.SHUT_RD); tell(7); sys.exit(0)", "ended too early")), ids=("killed", "ends", "no answer"))
 def test_a_worker_that_ends_during_a_walk_is_an_error_and_no_liar(hostile, ends, why):
     done, _, _ = hostile(f"hello(); tell(6, text(words[-1])); {ends}")
     assert (done.returncode, done.stdout) == (2, b"")
