@@ -48,7 +48,8 @@ on_named_key(const struct input_key *key, void *arg)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 
-	if (key->key.type == KV_KEY_NONE)
+	/* Of a certificate only the key inside counts. */
+	if (key->key.type == KV_KEY_NONE || key->part == KV_PART_CA)
 		return;
 	kv_fingerprint_digest(&key->key, digest);
 	add_digest(arg, digest);
