@@ -197,9 +197,6 @@ find_socket(const char *pid, bool (*each)(uint64_t inode, void *arg), void *arg)
 struct peers {
 	const struct sockets *sockets;
 	struct session *s;
-	uint16_t *listens; /* the ports on which it listens */
-	uint16_t *local;   /* of each peer */
-	size_t n_listens;
 	bool failed;
 };
 
@@ -210,20 +207,11 @@ add_peer(uint64_t inode, void *arg)
 	const struct socket_entry *e = sockets_find(p->sockets, inode);
 	struct session *s = p->s;
 
-	if (e == NULL)
+	if (e == NULL || e->listens)
 		return false;
-	if (e->listens) {
-		p->failed = !room_for_one(&p->listens, p->n_listens,
-		    sizeof(*p->listens));
-		if (!p->failed)
-			p->listens[p->n_listens++] = e->local_port;
-		return p->failed;
-	}
-	p->failed = !room_for_one(&s->peer, s->n_peers, sizeof(*s->peer)) ||
-	    !room_for_one(&p->local, s->n_peers, sizeof(*p->local));
+	p->failed = !room_for_one(&s->peer, s->n_peers, sizeof(*s->peer));
 	if (p->failed)
 		return true;
-	p->local[s->n_peers] = e->local_port;
 	s->peer[s->n_peers++] = (struct session_peer){
 		.inode = inode,
 		.address = e->remote,
@@ -232,47 +220,16 @@ add_peer(uint64_t inode, void *arg)
 	return false;
 }
 
-static bool
-listens_on(const struct peers *p, uint16_t port)
-{
-	for (size_t i = 0; i < p->n_listens; i++)
-		if (p->listens[i] == port)
-			return true;
-	return false;
-}
-
-/*
- * Whether it listens where every peer came in: then it is the sshd that waits. A
- * session of root's may forward a port, and have peers that came in there, but
- * its own connection came in elsewhere.
- */
-static bool
-is_listener(const struct peers *p)
-{
-	for (size_t i = 0; i < p->s->n_peers; i++)
-		if (!listens_on(p, p->local[i]))
-			return false;
-	return true;
-}
-
 /* Sets where the process is connected to. False with errno. */
 static bool
 read_peers(const struct sockets *sockets, const char *pid, struct session *s)
 {
 	struct peers p = { .sockets = sockets, .s = s };
-	int error;
 
 	find_socket(pid, add_peer, &p);
-	error = p.failed ? ENOMEM : errno;
-	if (error == 0 && is_listener(&p)) {
-		free(s->peer);
-		s->peer = NULL;
-		s->n_peers = 0;
-	}
-	free(p.listens);
-	free(p.local);
-	errno = error;
-	return error == 0;
+	if (p.failed)
+		errno = ENOMEM;
+	return errno == 0;
 }
 
 static bool

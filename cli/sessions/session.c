@@ -98,14 +98,13 @@ session_add_login(struct session *s, const struct reading_login *l, bool sent)
 		return;
 	if (sent && !s->sent) {
 		s->sent = true;
-		s->accepted = s->contradict = false;
+		s->accepted = s->contradict = s->md5 = false;
 		s->n_keys = 0;
 	}
-	if (a->partial) {
-		s->contradict |= a->md5 && sent;
-	} else if (s->accepted) {
+	s->md5 |= a->md5;
+	if (!a->partial && s->accepted) {
 		s->contradict |= !is_same(&s->a, a);
-	} else {
+	} else if (!a->partial) {
 		s->accepted = true;
 		s->a = *a;
 		s->since = l->seconds;
@@ -123,7 +122,7 @@ session_find_doubt(const struct session *s)
 		return "no line of the log tells how it came in";
 	if (s->contradict)
 		return "its lines in the log contradict each other";
-	return s->a.md5 ? "the log has an MD5 fingerprint of its key" : NULL;
+	return s->md5 ? "the log has an MD5 fingerprint of its key" : NULL;
 }
 
 static bool

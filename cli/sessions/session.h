@@ -63,6 +63,7 @@ struct session {
 	/* By the log: */
 	bool accepted;	 /* there is a line "Accepted" */
 	bool contradict; /* there are two that differ */
+	bool md5;	 /* a line has an MD5 fingerprint */
 	bool sent;	 /* as in struct login_taker, of all its lines */
 	int64_t since;	 /* of that line; without one as started */
 	struct accepted a;

@@ -43,10 +43,9 @@ read_line(const char *line, struct socket_entry *e)
 
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel wrote it */
 	if (sscanf(line,
-		"%*d: %*32[0-9A-F]:%4" SCNx16 " %32[0-9A-F]:%4" SCNx16
+		"%*d: %*32[0-9A-F]:%*4x %32[0-9A-F]:%4" SCNx16
 		" %2x %*s %*s %*s %*d %*d %" SCNu64,
-		&e->local_port, remote, &e->remote_port, &state,
-		&e->inode) != 5 ||
+		remote, &e->remote_port, &state, &e->inode) != 4 ||
 	    !read_address(remote, &e->remote))
 		return false;
 	e->listens = state == LISTEN;

@@ -17,7 +17,7 @@
 struct socket_entry {
 	uint64_t inode;
 	struct in6_addr remote; /* IPv4 as ::ffff:a.b.c.d */
-	uint16_t remote_port, local_port;
+	uint16_t remote_port;
 	bool listens;
 };
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import keys
 from logbook import Logbook
 from openssh import root_has_process
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, wait_until
@@ -248,6 +249,15 @@ def test_a_session_of_roots_through_whose_port_somebody_comes_is_told(world, tex
         equal(list(rows), [root.client])
 
 
+def test_a_session_of_roots_that_forwards_the_port_of_sshd_is_told(world, texts):
+    """The port is free on another address. Then its process listens where its own connection came in."""
+    identities, _, _ = people(world)
+    authorize_root(world, identities["alice"])
+    with real_sshd(world) as port, opened(port, "root", identities["alice"], (
+            "-o", "ExitOnForwardFailure=yes", "-R", f"{port}:127.0.0.1:1")) as root:
+        equal(list(only_listed(world, texts, status=1)[0]), [root.client])
+
+
 def test_root_that_the_kernel_does_not_show_sockets_does_not_call_all_clean(world, texts):
     """As in a container without CAP_SYS_PTRACE."""
     identities, _, _ = people(world)
@@ -270,6 +280,40 @@ def test_a_certificate_whose_ca_the_log_has_cut_off_is_not_checked(world, texts)
             rows, _ = rows_of(world, "--log", log, by=by, status=2)
             equal([(client, row["verdict"], row["reason"]) for client, row in rows.items()],
                   [(bob.client, "error", "the log does not have the CA of its certificate")])
+
+
+def test_an_md5_fingerprint_of_a_first_step_is_not_called_clean(world, texts):
+    """With AuthenticationMethods publickey,password; the last line tells of no key."""
+    identities, _, _ = people(world)
+    with real_sshd(world) as port, opened(port, "alice", identities["alice"]) as alice:
+        monitor = parent_of(alice.sshd)
+        key = accepted(monitor, "alice", alice.client, "MD5:" + ":".join(["aa"] * 16)).replace("Accepted", "Partial")
+        whole = accepted(monitor, "alice", alice.client, "").replace("publickey", "password")
+        password = whole.partition(": ED25519")[0]
+        log = texts(world.folder / "log", key, password, without="Accepted")
+        rows, err = rows_of(world, "--log", log, status=2)
+        equal(rows[alice.client]["reason"], "the log has an MD5 fingerprint of its key")
+        contains(err, "1 not checked")
+
+
+def test_a_certificate_names_its_own_key_alone(world, texts):
+    """Not its CA, by whose certificates other accounts came in."""
+    authority = keys.generate(world.folder)
+    identities = {}
+    for name in ("alice", "bob"):
+        world.account(name).authorize(f"cert-authority {authority.key}")
+        identities[name] = keys.certify(authority, keys.generate(world.folder), name)
+    certificate = identities["alice"].options[-1].partition("=")[2]
+    with real_sshd(world) as port, contextlib.ExitStack() as stack:
+        alice, bob = (stack.enter_context(opened(port, name, identity)) for name, identity in identities.items())
+        log = texts(world.folder / "log")
+        done = keyveto("sessions", "--key", certificate, "--log", log, "--end", "--yes", status=1)
+        contains(done.stdout, "ended: alice")
+        equal(alice.wait(PATIENCE), 255)
+        equal(bob.poll(), None)
+        public = world.folder / "ca.pub"
+        public.write_text(f"{authority.key}\n")
+        contains(keyveto("sessions", "--key", public, "--log", log, status=1).stdout, "bob")
 
 
 def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):

@@ -38,7 +38,6 @@ sockets_are_read_as_the_kernel_lists_them(void **state)
 	fclose(file);
 	assert_int_equal(s.n, 3);
 	assert_true(sockets_find(&s, 11)->listens);
-	assert_int_equal(sockets_find(&s, 11)->local_port, 2299);
 	assert_int_equal(sockets_find(&s, 9)->remote_port, 50006);
 	assert_null(sockets_find(&s, 0));
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
