@@ -83,7 +83,7 @@ struct level {
 	enum rank rank, title_rank;
 	struct kv_span name, title;
 	struct scanner_object scanner;
-	bool is_place; /* no text in it is what a scanner found */
+	bool is_place; /* of a finding, if the object around is one */
 };
 
 /* A text that waits for its owner. */
@@ -525,13 +525,12 @@ add_string(struct owners *o, struct kv_span string, uint64_t line)
 	if (l->as == RANK_OF_PROJECT &&
 	    (rank == RANK_PATH || rank == RANK_FULL_NAME))
 		rank = RANK_LOGIN;
-	if (l->is_place) {
-		/* Others wrote it, and no object has been a finding yet. */
-	} else if (o->sink.has_key(string, o->sink.arg) ||
+	if (o->sink.has_key(string, o->sink.arg) ||
 	    (l->object && l->scanner.is_secret && has_fingerprint(string))) {
 		o->keyed = true;
 		hold(o, string, line, object_around(o, n), false);
-	} else if (l->object && rank != RANK_NONE) {
+	} else if (l->object && !l->is_place && rank != RANK_NONE) {
+		/* What waits in a place waits until the finding is known. */
 		set_name(l, rank, json_name(string));
 	}
 	if (l->object && scanner_wants(&l->scanner))
@@ -573,7 +572,7 @@ add_token(struct owners *o, enum json_token t, struct kv_span token,
 		l->now = find_member(token);
 		scanner_name(&l->scanner, token);
 		/* Some data have keys as names: { "ssh-rsa AAAA...": ... } */
-		if (!l->is_place && o->sink.has_key(token, o->sink.arg)) {
+		if (o->sink.has_key(token, o->sink.arg)) {
 			o->keyed = true;
 			hold(o, token, line, (int)o->scan.depth - 1, false);
 		}

@@ -18,13 +18,14 @@ enum {
 	SEEN_LOCATIONS = 64,
 	SEEN_EXTRACT = 128,
 	SEEN_LOCATION = 256,
+	SEEN_START = 512,
 };
 
 /* Any of these. */
 static const unsigned int forms[] = {
 	SEEN_RULE_ID | SEEN_SECRET,
 	/* gitleaks once wrote RuleID behind all else. */
-	SEEN_MATCH | SEEN_SECRET,
+	SEEN_MATCH | SEEN_SECRET | SEEN_START,
 	SEEN_DETECTOR | SEEN_RAW,
 	SEEN_TYPE | SEEN_SECRET,
 	/* GitHub leaves the secret out if it is asked to. */
@@ -56,7 +57,7 @@ static const struct member members[] = {
 	{ "file", 0, SCANNER_FILE, false },
 	{ "path", 0, SCANNER_FILE, false },
 	{ "line", 0, SCANNER_LINE, false },
-	{ "startline", 0, SCANNER_LINE, false },
+	{ "startline", SEEN_START, SCANNER_LINE, false },
 	{ "commit", 0, SCANNER_COMMIT, false },
 	{ "sha", 0, SCANNER_COMMIT, false },
 	{ "commitsha", 0, SCANNER_COMMIT, false },

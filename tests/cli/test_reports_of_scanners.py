@@ -274,6 +274,17 @@ def test_json_of_another_form_is_named(scratch):
         contains(deny(config, path, status=2).stderr, f"keyveto: {path}: {forms}\n")
 
 
+@pytest.mark.parametrize("hides", ('"source_metadata": {"key": "KEY"}', '"SourceMetadata": [{"x": {"KEY": 1}}]',
+                                   '"match": "x", "secret": "y", "key": "KEY"'))
+def test_a_member_with_a_scanners_name_hides_no_key(scratch, hides):
+    """An object is a finding if it has all members of one."""
+    key, other = keys.generate(scratch).key, keys.generate(scratch).key
+    text = '[{"name": "a", "key": "%s"}, {"name": "b", %s}]' % (other, hides.replace("KEY", str(key)))
+    path = write(scratch / "hosts.json", text)
+    equal({one.fingerprint for one in findings(check("--all", path, status=0), path)},
+          {key.fingerprint, other.fingerprint})
+
+
 def test_hostile_reports_give_their_keys_and_no_more(scratch, leaked):
     secret, fingerprint = leaked["ed25519"]
     row = ("private-key", secret, "k", 1)
