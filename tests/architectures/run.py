@@ -68,13 +68,15 @@ class Table:
 
 
 def _run(argv, **environment):
-    """Runs tests, and shows what they print. Returns their last line."""
+    """Runs tests, and shows what they print. Returns their last line, or a failure if they did not come to one."""
     last = ""
     with subprocess.Popen([str(word) for word in argv], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           env={**os.environ, **environment}) as running:
         for last in running.stdout:
             print(last, end="", flush=True)
-    return last
+    counts = COUNTS.findall(last)
+    failed = any(number != "0" and what not in ("passed", "skipped") for number, what in counts)
+    return last if counts and failed == (running.returncode != 0) else "1 failed\n"
 
 
 def _test(arch, table, options, results):
@@ -87,13 +89,12 @@ def _test(arch, table, options, results):
     lines = [_run(["tests/run", build, "unit"], TEST_LEFT_OUT=left_out)]
     environment = {"KEYVETO": str(arch.build / "keyveto"), "KEYVETO_SLOWER": "10", "KEYVETO_BUILD": options.build,
                    "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so")}
-    pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())),
-              "--build", build)
-    lines.append(_run([*pytest, "tests/architectures"], **environment))
+    pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())))
+    lines.append(_run([*pytest, "tests/architectures", "--build", build], **environment))
     if table.files:
         deselected = [word for test in table.left_out for word in ("--deselect", test)]
         share = f"{list(ARCHITECTURES).index(arch.name) % options.share}/{options.share}"
-        lines.append(_run([*pytest, "--share", share, *table.files, *deselected], **environment))
+        lines.append(_run([*pytest, *table.files, "--build", build, "--share", share, *deselected], **environment))
     results.write_text("".join(lines), encoding="utf-8")
     return 0
 
