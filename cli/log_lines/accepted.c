@@ -101,15 +101,25 @@ parse_ca(struct accepted *a, const char *p)
 
 /*
  * Finds the CA behind a certificate's ID. The ID may be any text, also one that
- * looks like a CA; but only the CA itself stands at the end of the message, or in
- * hostbased before what the client chose.
+ * looks like a CA; but only the CA itself stands at the end of the message. In
+ * hostbased it stands before what the client chose, and each of both may look
+ * like it: then it is not told.
  */
 static void
 find_ca(struct accepted *a, const char *id)
 {
-	for (const char *p = id; (p = strstr(p, SERIAL)) != NULL; p++)
-		if (parse_ca(a, p))
-			return;
+	struct accepted found = *a, one;
+	size_t n = 0;
+
+	for (const char *p = id; (p = strstr(p, SERIAL)) != NULL; p++) {
+		one = *a;
+		if (parse_ca(&one, p)) {
+			found = one;
+			n++;
+		}
+	}
+	if (n == 1)
+		*a = found;
 }
 
 /* Reads "TYPE FINGERPRINT" or a certificate. */

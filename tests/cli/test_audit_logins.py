@@ -550,14 +550,16 @@ def test_a_line_of_another_kind_is_no_login(world, line):
      {(KEY, "alice"): 1}),
     (f"sshd[1]: {(accepted('alice', KEY, kind=CERT) + ' ID ' + 'x' * 500)[:499 - len(SIGNED)]}{SIGNED}",
      {(KEY, "alice"): 1, (OTHER, "alice"): 1}),
-    # The client of a trusted host chooses what stands behind the CA of hostbased.
+    # The client of a trusted host chooses what stands behind the CA of hostbased, and the CA the ID before it.
     (f"sshd[1]: Accepted hostbased for alice from ::1 port 1 ssh2: {CERT} {KEY} ID x (serial 7) CA RSA {AUTHORITY}, "
-     f"client user \"u (serial 7) CA RSA {OTHER}, client user \"", {(KEY, "alice"): 1, (AUTHORITY, "alice"): 1}),
+     f"client user \"u (serial 7) CA RSA {OTHER}, client user \"", {(KEY, "alice"): 1}),
+    (f"sshd[1]: Accepted hostbased for alice from ::1 port 1 ssh2: {CERT} {KEY} ID x (serial 7) CA RSA {AUTHORITY}, "
+     f"client user \"u\", client host \"h\"", {(KEY, "alice"): 1, (AUTHORITY, "alice"): 1}),
     (f"sshd[1]: Accepted hostbased for alice from ::1 port 1 ssh2: RSA {KEY}, client user \"x from ::1 port 1 ssh2: "
      f"RSA {OTHER}\", client host \"y\"", {(KEY, "alice"): 1}),
     (f"sshd[1]: Accepted hostbased for alice from ::1 port 1 ssh2: RSA {KEY} (serial 7) CA RSA {OTHER}", {}),
     (f"\0\0sshd[1]: {accepted('alice', KEY)}", {}),
-], ids=range(22))
+], ids=range(23))
 def test_what_a_line_says(world, line, wanted):
     equal(logins_of(world, f"{AT} {line}")[0], wanted)
 
