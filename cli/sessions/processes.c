@@ -197,6 +197,7 @@ find_socket(const char *pid, bool (*each)(uint64_t inode, void *arg), void *arg)
 struct peers {
 	const struct sockets *sockets;
 	struct session *s;
+	bool listens; /* the process listens, too */
 	bool failed;
 };
 
@@ -207,8 +208,10 @@ add_peer(uint64_t inode, void *arg)
 	const struct socket_entry *e = sockets_find(p->sockets, inode);
 	struct session *s = p->s;
 
-	if (e == NULL || e->listens)
+	if (e == NULL || e->listens) {
+		p->listens |= e != NULL;
 		return false;
+	}
 	p->failed = !room_for_one(&s->peer, s->n_peers, sizeof(*s->peer));
 	if (p->failed)
 		return true;
@@ -222,11 +225,13 @@ add_peer(uint64_t inode, void *arg)
 
 /* Sets where the process is connected to. False with errno. */
 static bool
-read_peers(const struct sockets *sockets, const char *pid, struct session *s)
+read_peers(const struct sockets *sockets, const char *pid, struct session *s,
+    bool *listensp)
 {
 	struct peers p = { .sockets = sockets, .s = s };
 
 	find_socket(pid, add_peer, &p);
+	*listensp = p.listens;
 	if (p.failed)
 		errno = ENOMEM;
 	return errno == 0;
@@ -271,15 +276,32 @@ read_uid(pid_t pid, uid_t *uidp)
 }
 
 /*
- * Whether nobody was let in yet. sshd then has a child without privileges, which
- * speaks to the client, and before that this title. The sshd that waits for
- * connections has another one: its sockets may lead elsewhere, such as to the
- * server of the accounts.
+ * Whether this is the title of the sshd that waits for connections. It names the
+ * program and its words, and may be cut off before "[listener]"; if they are too
+ * long, sshd sets none. A session's has the account in their place.
  */
 static bool
-waits(pid_t pid, uid_t child)
+is_listener(const char *title, bool listens)
 {
-	static const char title[] = ": [accepted]", listener[] = " [listener] ";
+	static const char sshd[] = "sshd: ", session[] = "sshd-session: ";
+
+	if (strstr(title, " [listener] ") != NULL)
+		return true;
+	if (strncmp(title, sshd, strlen(sshd)) == 0)
+		return listens && title[strlen(sshd)] == '/';
+	return listens && strncmp(title, session, strlen(session)) != 0;
+}
+
+/*
+ * Whether nobody was let in yet. sshd then has a child without privileges, which
+ * speaks to the client, and before that a title of its own. The sockets of the
+ * sshd that waits for connections may lead elsewhere, such as to the server of the
+ * accounts.
+ */
+static bool
+waits(pid_t pid, uid_t child, bool listens)
+{
+	static const char title[] = ": [accepted]";
 	const struct passwd *pw = getpwnam(UNPRIVILEGED);
 	char name[PID_BYTES], text[STAT_BYTES], *p;
 
@@ -288,7 +310,7 @@ waits(pid_t pid, uid_t child)
 	format_pid(pid, name);
 	if (!proc_read_start(name, "cmdline", text, sizeof(text)))
 		return false;
-	return strstr(text, listener) != NULL ||
+	return is_listener(text, listens) ||
 	    ((p = strstr(text, title)) != NULL &&
 		strspn(p + strlen(title), " ") == strlen(p + strlen(title)));
 }
@@ -320,9 +342,11 @@ find_time(uint64_t start)
  * ended, or cannot be read: then f->error is set.
  */
 static bool
-read_sockets(struct found *f, const char *pid, struct session *s)
+read_sockets(struct found *f, const char *pid, struct session *s,
+    bool *listensp)
 {
-	if (sockets_read(&f->sockets, pid) && read_peers(&f->sockets, pid, s))
+	if (sockets_read(&f->sockets, pid) &&
+	    read_peers(&f->sockets, pid, s, listensp))
 		return s->n_peers > 0;
 	if (errno != ENOENT && errno != ESRCH)
 		f->error = errno;
@@ -335,15 +359,15 @@ read_session(struct found *f, const struct process *p, struct session *s)
 {
 	char pid[PID_BYTES];
 	const struct process *child;
-	bool ok;
+	bool listens = false, ok;
 
 	*s = (struct session){ .pid = p->pid, .start = p->start };
 	format_pid(p->pid, pid);
 	ok = sshd_process_kind_serving(pid) == SSHD_PROCESS_SSHD &&
-	    read_sockets(f, pid, s);
+	    read_sockets(f, pid, s, &listens);
 	child = ok ? find_child(&f->all, s) : NULL;
 	ok = ok && (child == NULL || read_uid(child->pid, &s->uid)) &&
-	    !waits(p->pid, s->uid) && process_runs(p);
+	    !waits(p->pid, s->uid, listens) && process_runs(p);
 	s->started = s->since = find_time(p->start);
 	if (!ok)
 		free(s->peer);

@@ -316,6 +316,21 @@ def test_a_certificate_names_its_own_key_alone(world, texts):
         contains(keyveto("sessions", "--key", public, "--log", log, status=1).stdout, "bob")
 
 
+def test_the_id_of_a_hostbased_certificate_does_not_hide_its_ca(world, texts):
+    """Who has the key of the CA chooses the ID, and the client the name behind it: each may look like a CA."""
+    identities, listed, authority = people(world)
+    clean = identities["bob"].key.fingerprint
+    with real_sshd(world) as port, opened(port, "alice", identities["alice"]) as alice:
+        line = accepted(parent_of(alice.sshd), "alice", alice.client,
+                        f'{clean} ID x (serial 0) CA ED25519 {clean}, client user "y (serial 1) CA ED25519 '
+                        f'{authority}, client user "root", client host "h"')
+        line = line.replace("publickey", "hostbased").replace("ED25519 ", "ED25519-CERT ", 1)
+        log = texts(world.folder / "log", line, without="Accepted")
+        for key in (authority, listed):
+            rows, _ = rows_of(world, "--log", log, by=("--key", key), status=2)
+            equal(rows[alice.client]["reason"], "the log does not have the CA of its certificate")
+
+
 def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):
     """Unless --key names it, or a DenyKey line."""
     identities, listed, _ = people(world)
@@ -471,7 +486,10 @@ def test_a_session_that_pam_was_opening_is_not_called_clean(world):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_the_sshd_that_waits_is_no_session_wherever_it_is_connected(world, texts):
+# OpenSSH cuts its title off where the room for it ends, and sets none if its words are too long.
+@pytest.mark.parametrize("title", ("sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups",
+                                   "sshd: /usr/sbin/sshd -D -f /e", "/usr/sbin/sshd"))
+def test_the_sshd_that_waits_is_no_session_wherever_it_is_connected(world, texts, title):
     """NSS may connect it to a server of accounts: a forged line can tell of that."""
     _, listed, _ = people(world)
     program = world.folder / "sshd"
@@ -481,8 +499,7 @@ def test_the_sshd_that_waits_is_no_session_wherever_it_is_connected(world, texts
         port = server.getsockname()[1]
         says = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
                 f"c = socket.create_connection(('127.0.0.1', {port})); time.sleep(1000)")
-        with subprocess.Popen(["sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", "-c", says],
-                              executable=program, stdin=subprocess.DEVNULL) as process:
+        with subprocess.Popen([title, "-c", says], executable=program, stdin=subprocess.DEVNULL) as process:
             try:
                 server.accept()
                 log = texts(world.folder / "log", accepted(process.pid, "root", port, listed))
