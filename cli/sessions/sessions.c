@@ -98,13 +98,19 @@ find_named(struct sessions *s, const struct named *n)
 					KV_SHA256_BYTES) == 0;
 }
 
-/* Whether the account of this name is the session's. */
+/*
+ * Whether the account of this name is the session's. If it was removed meanwhile,
+ * a line that sshd sent need not be compared.
+ */
 static bool
-is_account(const struct session *s, const char *name)
+is_account(const struct session *s, const char *name, bool sent)
 {
 	struct accounts found = { .n = 0 };
-	const bool is = accounts_add(&found, name) && found.v[0].uid == s->uid;
+	bool is;
 
+	if (!accounts_add(&found, name))
+		return sent && errno == ENOENT;
+	is = found.v[0].uid == s->uid;
 	accounts_free(&found);
 	return is;
 }
@@ -119,7 +125,7 @@ on_login(const struct reading_login *l, bool sent, void *arg)
 	for (size_t i = 0; i < all->n; i++) {
 		struct session *s = &all->v[i];
 
-		if (session_fits(s, l, now) && is_account(s, l->a.user))
+		if (session_fits(s, l, now) && is_account(s, l->a.user, sent))
 			session_add_login(s, l, sent);
 	}
 }

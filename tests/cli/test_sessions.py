@@ -122,6 +122,21 @@ def accepted(process, name, port, key):
     return f"sshd[{process}]: Accepted publickey for {name} from 127.0.0.1 port {port} ssh2: ED25519 {key}"
 
 
+def test_a_session_of_an_account_that_was_removed_is_ended(world):
+    identities, listed, _ = people(world)
+    with journald(), real_sshd(world) as port, opened(port, "alice", identities["alice"]) as alice:
+        journal_has("Accepted publickey for", 1)
+        passwd = Path("/etc/passwd")
+        before = passwd.read_text()
+        passwd.write_text("".join(line for line in before.splitlines(True) if not line.startswith("alice:")))
+        try:
+            done = keyveto("sessions", "--key", listed, "--end", "--yes", status=1)
+        finally:
+            passwd.write_text(before)
+        contains(done.stdout, "ended: alice")
+        equal(alice.wait(PATIENCE), 255)
+
+
 def test_a_forged_line_that_does_not_fit_accuses_nobody(world, texts):
     identities, listed, _ = people(world)
     with real_sshd(world) as port, opened(port, "bob", identities["bob"]) as bob:
