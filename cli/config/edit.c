@@ -238,7 +238,8 @@ find_doubts(const struct config_subject *before,
 	struct marked old, new;
 	size_t n = 0;
 
-	if (refuses_all(is) && !refuses_all(was)) {
+	if (refuses_all(is) &&
+	    (!refuses_all(was) || (is->blind & ~was->blind) != 0)) {
 		cli_error("%s: each login by key would be refused", now->name);
 		n++;
 	}
@@ -318,12 +319,14 @@ ask_what_now(bool may_save)
 }
 
 /*
- * Asks (host/change) whether the text may take effect. Without a verdict on any
- * key there is nothing to ask: find_doubts says so.
+ * Asks (host/change) whether the text may take effect. If all verdicts end with
+ * it there is nothing to ask: find_doubts says so. If there were none before,
+ * AllowKey lines may let people in, and a file that one user of the guard
+ * cannot read another one may.
  */
 static bool
 may_take_effect(const struct edit *e, const struct config_text *t,
-    const struct config_findings *is)
+    const struct config_findings *was, const struct config_findings *is)
 {
 	struct change c = {
 		.kind = CHANGE_CONFIG,
@@ -337,7 +340,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 	struct change_effect effect;
 	bool may;
 
-	if (refuses_all(is))
+	if (refuses_all(is) && !refuses_all(was))
 		return true;
 	c.fd = memory_file("keyveto.conf");
 	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
@@ -377,7 +380,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 		answer = e->terminal ? ask_what_now(false) : LEAVE;
 	else {
 		doubts = find_doubts(&before, &was, &now, &is);
-		doubts += !may_take_effect(e, t, &is);
+		doubts += !may_take_effect(e, t, &was, &is);
 		if (doubts == 0 || e->yes)
 			answer = SAVE;
 		else if (e->terminal)

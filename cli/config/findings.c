@@ -298,20 +298,23 @@ count_unusable_filters(struct config_findings *f,
 			count_finding(&f->unreadable, s,
 			    "%s: a login has no verdict without this list",
 			    f->judging.judge.list[i].why);
-	for (size_t i = 0;
-	     f->unreadable == before && s->readers != NULL && i < s->readers->n;
-	     i++) {
+	if (config_findings_no_verdict(f))
+		f->blind = UINT32_MAX;
+	if (f->unreadable != before || s->readers == NULL)
+		return;
+	for (size_t i = 0; i < s->readers->n; i++) {
 		const struct config_reader *r = &s->readers->v[i];
 
-		if (!root_ask("", r->uid, r->gid, can_read_all, &q, why,
+		if (root_ask("", r->uid, r->gid, can_read_all, &q, why,
 			sizeof(why)))
-			count_finding(&f->unreadable, s,
-			    "%s, read as %s, as whom sshd runs the guard: a "
-			    "login has no verdict",
-			    why,
-			    strcmp(r->name, "%u") == 0 ?
-				"an account without rights" :
-				r->name);
+			continue;
+		f->blind |= UINT32_C(1) << i;
+		count_finding(&f->unreadable, s,
+		    "%s, read as %s, as whom sshd runs the guard: a login has "
+		    "no verdict",
+		    why,
+		    strcmp(r->name, "%u") == 0 ? "an account without rights" :
+						 r->name);
 	}
 }
 

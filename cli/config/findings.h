@@ -50,6 +50,7 @@ struct config_findings {
 	bool unseen;		 /* keyveto-reader did not look into these */
 	size_t mistakes;	 /* number of lines that are wrong */
 	size_t unreadable;	 /* files that a login or reader cannot read */
+	uint32_t blind;		 /* bit i: reader i gets no verdict */
 	size_t notices;		 /* what works, but should be checked */
 	enum kv_action on_error; /* OnError as a login reads it now */
 };

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import keys
-from brake_machine import CONFIG, FILTER, LIST, machine
+from brake_machine import CONFIG, FILTER, GUARD, LIST, machine
 from program import contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -34,6 +34,7 @@ def list_key(here, path=LIST):
 
 
 ADDED, REMOVED = "echo '{}' >>\"$1\"", "sed -i '/{}/d' \"$1\""
+GUARDED = ("AuthorizedKeysFile none", f"AuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k")
 # For each change: the file that has the key, keyveto.conf before, and what the editor does.
 CHANGES = {
     "a Blocklist line comes": (LIST, (f"Filter {FILTER}",), ADDED.format(f"Blocklist {LIST}")),
@@ -99,6 +100,54 @@ def test_what_is_refused_already_holds_nothing(here):
     list_key(here)
     here.configure(f"Blocklist {LIST}")
     lacks(edit(here, ADDED.format("OnProbable deny"), status=0), "root")
+
+
+@pytest.mark.parametrize("change", (REMOVED.format("AllowKey"), ADDED.format("DenyKey {} leaked")))
+def test_root_who_comes_in_without_a_filter_is_not_locked_out(here, change):
+    """AllowKey lets root in while the filter is missing: see keyveto.conf(5). The missing filter is mended freely."""
+    here.authorize_root(here.world.clean)
+    fingerprint = here.world.clean.fingerprint
+    here.configure("Filter /nonexistent", f"AllowKey {fingerprint} an emergency")
+    was = here.snapshot()
+    contains(edit(here, change.format(fingerprint), status=2), "--yes saves it all the same")
+    equal(here.snapshot(), was)
+    edit(here, f"sed -i 's,^Filter.*,Filter {FILTER},' \"$1\"", status=0)
+    contains(CONFIG.read_text(encoding="ascii"), str(FILTER))
+    here.configure("Filter /nonexistent", f"AllowKey {fingerprint} an emergency")
+    edit(here, change.format(fingerprint), "--yes", status=0)
+
+
+def test_a_filter_that_one_guard_cannot_read_hides_no_lock_out(here):
+    """The guard of bob cannot read it, and that of root can."""
+    here.authorize_root(here.world.clean)
+    here.world.account("bob")
+    here.world.sshd_config(*GUARDED, "AuthorizedKeysCommandUser root", "Match User bob", *GUARDED,
+                           "AuthorizedKeysCommandUser nobody")
+    FILTER.chmod(0o600)
+    here.configure(f"Filter {FILTER}")
+    contains(keyveto("config", "check", status=2).stderr, "read as nobody, as whom sshd runs the guard")
+    said = edit(here, ADDED.format(f"DenyKey {here.world.clean.fingerprint} leaked"), status=2)
+    contains(said, "the change would refuse a key of root")
+    # What refuses root nothing is free.
+    edit(here, ADDED.format("Message hello"), status=0)
+
+
+def test_a_second_guard_that_gets_no_verdict_is_a_lock_out_too(here):
+    """The guard of bob gets none already; that of all others would lose its own."""
+    here.world.account("bob")
+    carol = here.world.account("carol")
+    here.world.sshd_config(*GUARDED, "AuthorizedKeysCommandUser carol", "Match User bob", *GUARDED,
+                           "AuthorizedKeysCommandUser nobody")
+    for path, mode in ((FILTER, 0o640), (LIST, 0o600)):
+        os.chown(path, 0, carol.gid)
+        path.chmod(mode)
+    here.configure(f"Filter {FILTER}")
+    contains(edit(here, ADDED.format(f"Blocklist {LIST}"), status=2), "read as carol",
+             "each login by key would be refused")
+    edit(here, ADDED.format("Message hello"), status=0)
+    # Without the filter of before nobody had a verdict: now some have.
+    here.configure("Filter /nonexistent")
+    edit(here, f"echo Filter {LIST.with_name('own.pkbf')} >\"$1\"", status=0)
 
 
 def test_a_draft_is_edited_without_a_question(here):
