@@ -225,6 +225,64 @@ doubt_marks(const struct config_subject *now, const struct marked *was,
 	return 1;
 }
 
+/* The first pattern of was that is does not have, or NULL. */
+static const char *
+lost_pattern(const struct kv_config *was, const struct kv_config *is)
+{
+	for (size_t i = 0; i < was->n_patterns; i++) {
+		size_t k = 0;
+
+		while (k < is->n_patterns &&
+		    strcmp(was->pattern[i], is->pattern[k]) != 0)
+			k++;
+		if (k == is->n_patterns)
+			return was->pattern[i];
+	}
+	return NULL;
+}
+
+/*
+ * Prints a message for each setting by which the guard may pass over files that
+ * it read before, and returns their number. The brake judges keys, and looks at
+ * no file as the guard does. marked: sshd_config was taken over.
+ */
+static size_t
+doubt_files(const struct config_subject *now, const struct kv_config *was,
+    const struct kv_config *is, bool marked)
+{
+	const char *lost = lost_pattern(was, is);
+	size_t n = 0;
+
+	if (marked && !same_patterns(was, is)) {
+		cli_error(
+		    "%s: AuthorizedKeysFile differs from what sshd had when "
+		    "keyveto was enabled: keys in the former files would no "
+		    "longer be accepted",
+		    now->name);
+		n++;
+	} else if (lost != NULL) {
+		cli_error("%s: AuthorizedKeysFile no longer has %s: keys in "
+			  "that file would no longer be accepted",
+		    now->name, lost);
+		n++;
+	}
+	if (is->wildcards != was->wildcards) {
+		cli_error("%s: AuthorizedKeysFileWildcards differs: keys in "
+			  "the files of before might no longer be accepted",
+		    now->name);
+		n++;
+	}
+	/* The strictest has the lowest number. */
+	if (is->strictmodes < was->strictmodes) {
+		cli_error("%s: StrictModes %s is stricter than before: keys in "
+			  "a file that others may write to would no longer be "
+			  "accepted",
+		    now->name, kv_config_strictmodes_word(is->strictmodes));
+		n++;
+	}
+	return n;
+}
+
 /*
  * Compares what a login made of the text before with what it would make of the
  * text now. Prints a message for each doubt, and returns their number. What was
@@ -236,6 +294,7 @@ find_doubts(const struct config_subject *before,
     const struct config_findings *is)
 {
 	struct marked old, new;
+	bool marked;
 	size_t n = 0;
 
 	if (refuses_all(is) &&
@@ -248,15 +307,9 @@ find_doubts(const struct config_subject *before,
 	new.lines = sshd_block_lines(now->text, now->len, &new.len, &new.blocks,
 	    new.why, sizeof(new.why));
 	n += doubt_marks(now, &old, &new);
-	if (old.lines != NULL && old.blocks > 0 &&
-	    !same_patterns(&was->config, &is->config)) {
-		cli_error(
-		    "%s: AuthorizedKeysFile differs from what sshd had when "
-		    "keyveto was enabled: keys in the former files would no "
-		    "longer be accepted",
-		    now->name);
-		n++;
-	}
+	marked = old.lines != NULL && old.blocks > 0;
+	if (marked || now->readers->files)
+		n += doubt_files(now, &was->config, &is->config, marked);
 	free(old.lines);
 	free(new.lines);
 	return n;

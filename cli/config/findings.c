@@ -501,13 +501,29 @@ reads_path(const char *command, const char *path)
 	return strcmp(config, path) == 0;
 }
 
-/* Adds user, as whom sshd runs command, if that reads path. */
-static void
+/* Whether command is the guard, and prints accounts' files as path says. */
+static bool
+reads_files(const char *command, const char *path)
+{
+	const char *args;
+
+	return reads_path(command, path) && guard_command(command, &args) &&
+	    !guard_chained(args);
+}
+
+/*
+ * Adds user, as whom sshd runs command, if that reads path. Returns whether it
+ * does.
+ */
+static bool
 add_commands_user(struct config_readers *r, const char *command,
     const char *user, const char *path)
 {
-	if (reads_path(command, path) && !sshd_words_none(user))
+	if (!reads_path(command, path))
+		return false;
+	if (!sshd_words_none(user))
 		add_reader(r, user);
+	return true;
 }
 
 static bool
@@ -532,6 +548,7 @@ config_readers_find(struct config_readers *r, const char *path)
 	*r = (struct config_readers){ 0 };
 	if (access(SSHD_PATH, X_OK) == -1)
 		return;
+	r->files = true;
 	if (geteuid() != 0) {
 		cli_error(
 		    "note: only root can ask sshd which user runs the guard: "
@@ -545,8 +562,10 @@ config_readers_find(struct config_readers *r, const char *path)
 		    why);
 		return;
 	}
-	add_commands_user(r, settings->keys_command, settings->keys_user, path);
-	add_commands_user(r, settings->principals_command,
+	r->files = reads_files(settings->keys_command, path);
+	guard = add_commands_user(r, settings->keys_command,
+	    settings->keys_user, path);
+	guard |= add_commands_user(r, settings->principals_command,
 	    settings->principals_user, path);
 	sshd_settings_free(settings);
 	/*
@@ -555,11 +574,15 @@ config_readers_find(struct config_readers *r, const char *path)
 	 * the command.
 	 */
 	sshd_overview(&sshd, &overview);
-	guard = r->n > 0;
-	for (size_t i = 0; i < t->n_lines; i++)
+	for (size_t i = 0; i < t->n_lines; i++) {
 		guard |= is_one_of(&t->line[i], "AuthorizedKeysCommand",
 			     "AuthorizedPrincipalsCommand") &&
 		    reads_path(t->line[i].value, path);
+		/* Root may have another command than everybody else. */
+		r->files |= strcasecmp(t->line[i].keyword,
+				"AuthorizedKeysCommand") == 0 &&
+		    reads_files(t->line[i].value, path);
+	}
 	for (size_t i = 0; guard && i < t->n_lines; i++)
 		if (is_one_of(&t->line[i], "AuthorizedKeysCommandUser",
 			"AuthorizedPrincipalsCommandUser") &&

@@ -23,13 +23,15 @@ struct config_reader {
 struct config_readers {
 	struct config_reader v[CONFIG_READERS_MAX];
 	size_t n;
+	/* A guard reads accounts' files by the configuration, or may do so. */
+	bool files;
 };
 
 /*
  * Asks sshd for AuthorizedKeysCommand and AuthorizedPrincipalsCommand. Finds
  * the users of those commands that are the guard and read the configuration at
  * path, also in Match blocks. If sshd cannot be asked, there are none, and a
- * note is printed (none if there is no sshd).
+ * note is printed (none if there is no sshd); a guard may read files then.
  */
 void config_readers_find(struct config_readers *r, const char *path);
 

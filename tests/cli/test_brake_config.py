@@ -6,6 +6,7 @@ import os
 import pytest
 
 import keys
+from audit_machine import CONFIG as SSHD_CONFIG
 from brake_machine import CONFIG, FILTER, GUARD, LIST, machine
 from program import contains, equal, keyveto, lacks
 
@@ -148,6 +149,40 @@ def test_a_second_guard_that_gets_no_verdict_is_a_lock_out_too(here):
     # Without the filter of before nobody had a verdict: now some have.
     here.configure("Filter /nonexistent")
     edit(here, f"echo Filter {LIST.with_name('own.pkbf')} >\"$1\"", status=0)
+
+
+# For each change: what the editor does to StrictModes no, and what is said.
+FILES = {
+    "StrictModes": ("sed -i 's/StrictModes no/StrictModes yes/' \"$1\"", "StrictModes yes is stricter than before"),
+    "a private group": ("sed -i 's/StrictModes no/StrictModes private-group/' \"$1\"", "is stricter than before"),
+    "another file": (ADDED.format("AuthorizedKeysFile .ssh/none_such"), "no longer has .ssh/authorized_keys:"),
+    "one file less": (ADDED.format("AuthorizedKeysFile .ssh/authorized_keys"), "no longer has .ssh/authorized_keys2:"),
+    "wildcards": (ADDED.format("AuthorizedKeysFileWildcards no"), "AuthorizedKeysFileWildcards differs"),
+}
+
+
+@pytest.mark.parametrize("change", FILES)
+def test_a_change_by_which_the_guard_may_read_no_file_is_held(here, change):
+    """Where somebody wrote the guard into sshd_config by hand, without keyveto's marks. The brake judges only keys."""
+    script, said = FILES[change]
+    here.configure(f"Filter {FILTER}", "StrictModes no")
+    # No guard reads the file: nobody is asked.
+    edit(here, script, status=0)
+    for lines in ((*GUARDED, "AuthorizedKeysCommandUser root"), ("Match User !root,*", *GUARDED)):
+        here.configure(f"Filter {FILTER}", "StrictModes no")
+        kept = SSHD_CONFIG.read_bytes()
+        here.world.sshd_config(*lines)
+        was = here.snapshot()
+        contains(edit(here, script, status=2), said, "--yes saves it all the same")
+        equal(here.snapshot(), was)
+        edit(here, ADDED.format("AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys2 .ssh/more"), status=0)
+        here.configure(f"Filter {FILTER}", "StrictModes no")
+        contains(edit(here, script, "--yes", status=0), said)
+        SSHD_CONFIG.write_bytes(kept)
+    # StrictModes that becomes weaker is free.
+    here.world.sshd_config(*GUARDED, "AuthorizedKeysCommandUser root")
+    here.configure(f"Filter {FILTER}", "StrictModes yes")
+    edit(here, "sed -i s/yes/no/ \"$1\"", status=0)
 
 
 def test_a_draft_is_edited_without_a_question(here):

@@ -140,6 +140,8 @@ def test_the_user_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
         for settings, concerned in ((f"{guard}AuthorizedKeysCommandUser nobody\n", True),
                                     (f"{guard}AuthorizedKeysCommandUser %u\n", True),
                                     (f"Match User nobody\n{guard}AuthorizedKeysCommandUser nobody\n", True),
+                                    (f"{guard}AuthorizedKeysCommandUser root\n"
+                                     "Match User nobody\nAuthorizedKeysCommandUser nobody\n", True),
                                     (f"{guard}AuthorizedKeysCommandUser root\n", False),
                                     ("AuthorizedKeysCommand /bin/true\nAuthorizedKeysCommandUser nobody\n", False),
                                     ("", False)):
