@@ -403,6 +403,32 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 	return may;
 }
 
+static bool
+is_blank(const struct config_text *t)
+{
+	for (size_t i = 0; i < t->len; i++)
+		if (strchr(BLANKS "\r", t->text[i]) == NULL ||
+		    t->text[i] == '\0')
+			return false;
+	return true;
+}
+
+/*
+ * Whether nothing is left of the file: an editor that failed may leave that, and
+ * it would let in the keys of DenyKey lines. Prints a message then.
+ */
+static bool
+is_emptied(const struct edit *e, const struct config_text *t)
+{
+	if (!is_blank(t) || is_blank(&e->base))
+		return false;
+	cli_error(
+	    "%s: the editor left no text, and that is not saved; if every "
+	    "default is to hold, leave a comment, such as # defaults",
+	    e->copy.path);
+	return true;
+}
+
 /* Checks the edited text. Asks if it has mistakes or doubts. */
 static enum answer
 decide_about(const struct edit *e, const struct config_text *t)
@@ -507,6 +533,8 @@ edit_copy(const struct edit *e)
 		}
 		if (same && !ended_well)
 			answer = LEAVE;
+		else if (ended_well && is_emptied(e, &t))
+			answer = e->terminal ? ask_what_now(false) : LEAVE;
 		else if (ended_well)
 			answer = decide_about(e, &t);
 		else

@@ -190,6 +190,30 @@ def test_an_editor_that_fails_leaves_the_file(scratch):
         equal(world.text, SAMPLE + ("OnHit warn\n" if end == "exit 1" else ""))
 
 
+def test_an_editor_that_leaves_no_text_leaves_the_file(scratch):
+    """Without its DenyKey line the key would be let in. visudo refuses such a text, too."""
+    world = World(scratch)
+    text = SAMPLE + f"DenyKey {world.clean.fingerprint} leaked\n"
+    for script in (': >"$1"', "printf ' \\r\\n\\n' >\"$1\""):
+        for words in ((), ("--yes",)):
+            world.write(text)
+            contains(world.edit(script, *words, status=2).stderr, f"{COPY}: the editor left no text",
+                     "leave a comment", f"{CONFIG}: unchanged")
+            equal(world.text, text)
+            assert not world.lets_in(world.clean)
+            world.nothing_left()
+    terminal = Terminal(world.editor(': >"$1"'))
+    terminal.answer("What now? (e)dit again, (x)it without saving, (?)", "x")
+    terminal.end(2)
+    equal(world.text, text)
+    # Who means it writes a comment. An empty file may stay empty.
+    world.edit('echo "# defaults" >"$1"')
+    equal(world.text, "# defaults\n")
+    world.write("")
+    world.edit('echo >"$1"')
+    equal(world.text, "\n")
+
+
 def test_a_copy_that_cannot_be_read_is_not_deleted(scratch):
     """It may be the edited text. The next edit does not touch it either."""
     world = World(scratch)
