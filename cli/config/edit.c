@@ -23,6 +23,7 @@
 
 #define WORDS_MAX 64
 #define BLANKS " \t\n"
+#define LOST_LINES_SHOWN 20
 
 struct edit {
 	const char *path;
@@ -30,6 +31,7 @@ struct edit {
 	bool yes;
 	bool terminal;		 /* standard input is a terminal */
 	bool there;		 /* the file exists */
+	bool continued;		 /* the copy is one that was left */
 	struct config_text base; /* the file's text at the start */
 	struct config_readers readers;
 	struct config_copy copy;
@@ -315,6 +317,75 @@ find_doubts(const struct config_subject *before,
 	return n;
 }
 
+/* A part of a text; no NUL ends it. */
+struct line {
+	const char *text;
+	size_t len;
+};
+
+/*
+ * Reads the next line at *atp, without the blanks around it, and moves *atp
+ * behind it. False at the end of the text.
+ */
+static bool
+next_line(const struct config_text *t, size_t *atp, struct line *line)
+{
+	const char *p = t->text + *atp;
+	const char *nl;
+	size_t len;
+
+	if (*atp >= t->len)
+		return false;
+	nl = memchr(p, '\n', t->len - *atp);
+	len = nl != NULL ? (size_t)(nl - p) : t->len - *atp;
+	*atp += len + 1;
+	for (; len > 0 && strchr(" \t", *p) != NULL; len--)
+		p++;
+	while (len > 0 && strchr(" \t\r", p[len - 1]) != NULL)
+		len--;
+	*line = (struct line){ p, len };
+	return true;
+}
+
+static bool
+has_line(const struct config_text *t, struct line wanted)
+{
+	struct line line;
+	size_t at = 0;
+
+	while (next_line(t, &at, &line))
+		if (line.len == wanted.len &&
+		    memcmp(line.text, wanted.text, line.len) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Prints each line with a setting that the file has and the text does not, and
+ * returns their number. A copy that was left was not made from the file of
+ * today: somebody may have added them meanwhile.
+ */
+static size_t
+doubt_lost_lines(const struct edit *e, const struct config_text *t)
+{
+	struct line line;
+	size_t n = 0, at = 0, number = 0;
+
+	while (next_line(&e->base, &at, &line)) {
+		number++;
+		if (line.len == 0 || line.text[0] == '#' || has_line(t, line))
+			continue;
+		if (n++ < LOST_LINES_SHOWN)
+			cli_error("%s:%zu: the text that was left lacks this "
+				  "line, which may be newer: %.*s",
+			    e->path, number, (int)line.len, line.text);
+	}
+	if (n > LOST_LINES_SHOWN)
+		cli_error("%s: it lacks %zu more lines", e->path,
+		    n - LOST_LINES_SHOWN);
+	return n;
+}
+
 /* --- questions ---------------------------------------------------------- */
 
 enum answer { EDIT_AGAIN, LEAVE, SAVE, KEEP_COPY };
@@ -358,7 +429,7 @@ ask_what_now(bool may_save)
 		"same, (?)",
 		"  e  run the editor again\n"
 		"  x  leave the file as it was, and drop the change\n"
-		"  s  save, although people may be locked out\n",
+		"  s  save, in spite of what is said above\n",
 		"exs") :
 	    ask_letter("What now? (e)dit again, (x)it without saving, (?)",
 		"  e  run the editor again\n"
@@ -459,6 +530,8 @@ decide_about(const struct edit *e, const struct config_text *t)
 		answer = e->terminal ? ask_what_now(false) : LEAVE;
 	else {
 		doubts = find_doubts(&before, &was, &now, &is);
+		if (e->continued)
+			doubts += doubt_lost_lines(e, t);
 		doubts += !may_take_effect(e, t, &was, &is);
 		if (doubts == 0 || e->yes)
 			answer = SAVE;
@@ -557,7 +630,7 @@ edit_copy(const struct edit *e)
  * left.
  */
 static int
-edit_with_copy(const struct edit *e)
+edit_with_copy(struct edit *e)
 {
 	enum config_copy_made made = config_copy_make(&e->copy, &e->base);
 	char c;
@@ -585,6 +658,7 @@ edit_with_copy(const struct edit *e)
 			made = config_copy_make(&e->copy, &e->base);
 		} else if (c != 'c')
 			return CLI_UNCHECKED;
+		e->continued = c == 'c';
 	}
 	return made == CONFIG_COPY_FAILED ? CLI_UNCHECKED : edit_copy(e);
 }

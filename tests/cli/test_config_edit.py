@@ -14,7 +14,7 @@ import time
 import pytest
 
 from config_machine import BAD_LINES, CONFIG, COPY, FINGERPRINT, FOLDER, MARKED, NOBODY, SAMPLE, STATE, World
-from program import KEYVETO, PATIENCE, contains, equal, keyveto
+from program import KEYVETO, PATIENCE, contains, equal, keyveto, lacks
 
 pytestmark = pytest.mark.throwaway
 
@@ -272,6 +272,49 @@ def test_a_change_by_another_program_during_the_edit_is_not_lost(scratch):
         equal(COPY.read_text(encoding="utf-8"), SAMPLE + "# mine\n")
         equal(CONFIG.exists() and "theirs" in world.text, "theirs" in theirs)
         COPY.unlink()
+
+
+def test_lines_that_came_after_a_kept_text_are_not_dropped_unasked(scratch):
+    """The kept text was not made from the file of today. Here it has no line that refuses a key that leaked since."""
+    world = World(scratch)
+    leaked, trial = world.clean.fingerprint, world.leaked.fingerprint
+    world.edit(f"{append('# mine')}\n{KEYVETO} deny {leaked} leaked\n{KEYVETO} allow {trial} --forever trial", status=2)
+    theirs = world.text
+    assert not world.lets_in(world.clean)
+    lines = [f"{CONFIG}:{number}: the text that was left lacks this line, which may be newer: {line}"
+             for number, line in enumerate(theirs.splitlines(), 1) if line.startswith(("DenyKey", "AllowKey"))]
+    equal(len(lines), 2)
+    for letter, status in (("x", 2), ("s", 0)):
+        COPY.write_text(SAMPLE + "# mine\n", encoding="utf-8")
+        terminal = Terminal("true")
+        terminal.answer("(c)ontinue with it", "c")
+        terminal.wait_for("(s)ave all the same")
+        contains(terminal.text, *lines)
+        equal(world.text, theirs)
+        terminal.answer("(s)ave all the same", letter)
+        terminal.end(status)
+        equal(world.text, theirs if letter == "x" else SAMPLE + "# mine\n")
+    # Many such lines are not all shown.
+    world.write(SAMPLE + "".join(f"DenyKey {FINGERPRINT} number {i}\n" for i in range(25)))
+    COPY.write_text(SAMPLE + "# mine\n", encoding="utf-8")
+    terminal = Terminal("true")
+    terminal.answer("(c)ontinue with it", "c")
+    terminal.wait_for("(s)ave all the same")
+    contains(terminal.text, "number 19", "it lacks 5 more lines")
+    lacks(terminal.text, "number 20")
+    terminal.answer("(s)ave all the same", "x")
+    terminal.end(2)
+    # A text that has them, however it puts the blanks, and a new one are saved at once.
+    COPY.write_text(theirs.replace("DenyKey", "  DenyKey") + "# mine\n", encoding="utf-8")
+    world.write(theirs)
+    terminal = Terminal("true")
+    terminal.answer("(c)ontinue with it", "c")
+    contains(terminal.end(0), "saved")
+    COPY.write_text(SAMPLE, encoding="utf-8")
+    terminal = Terminal(world.editor('sed -i /DenyKey/d "$1"'))
+    terminal.answer("(d)elete it", "d")
+    contains(terminal.end(0), "saved")
+    world.nothing_left()
 
 
 def test_a_second_edit_at_the_same_time_is_refused(scratch):
