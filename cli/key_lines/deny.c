@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -18,7 +17,6 @@
 #include "keys/krl.h"
 #include "tasks/fingerprints.h"
 
-#define DAY_SECONDS 86400
 #define FINGERPRINT "SHA256:"
 #define LOG_FINGERPRINT "key_fp=" FINGERPRINT
 #define INPUT_BYTES ((size_t)64 * 1024 * 1024)
@@ -210,25 +208,18 @@ check_date(const char *date)
 	    cli_error("--since takes a date, YYYY-MM-DD, not %s", date);
 }
 
-/* Whether the lines count today. */
-static bool
-counts_now(const struct key_lines *q)
-{
-	int64_t since;
-
-	return q->date == NULL || !kv_config_read_date(q->date, &since) ||
-	    since <= (int64_t)time(NULL) / DAY_SECONDS;
-}
-
 static void
 print_done(const struct key_lines *q)
 {
+	const bool later = key_lines_begin_later(q);
+	const size_t n = q->same ? q->n : q->n - q->stay;
 	char keys[KV_FINGERPRINT_BYTES + 32];
 
 	if (q->n == 1)
 		snprintf(keys, sizeof(keys), "%s is", q->key[0].fingerprint);
 	else
-		snprintf(keys, sizeof(keys), "%zu keys are", q->n);
+		snprintf(keys, sizeof(keys), "%zu %s", n,
+		    cli_plural(n, "key is", "keys are"));
 	if (q->same) {
 		printf("%s named already: the lines are there\n", keys);
 		return;
@@ -241,10 +232,11 @@ print_done(const struct key_lines *q)
 	}
 	printf("%s %s from %s on%s\n", keys,
 	    q->warns ? "only logged, by OnHit warn," : "refused",
-	    counts_now(q) ? "the next login" : q->date,
-	    counts_now(q) ? "" : " (UTC)");
+	    later ? q->date : "the next login", later ? " (UTC)" : "");
 	printf("to take this back: keyveto deny --remove %s",
-	    q->n == 1 ? q->key[0].fingerprint : "(the same file)");
+	    q->n == 1	    ? q->key[0].fingerprint :
+		q->stay > 0 ? "(a file of only these keys)" :
+			      "(the same file)");
 	key_lines_print_config(q);
 	puts("\nsessions that are open stay open");
 }

@@ -14,6 +14,8 @@
 #include "reading/keys.h"
 #include "sshd_config/block.h"
 
+#define DAY_SECONDS 86400
+
 static const char *
 keyword_of(const struct key_lines *q)
 {
@@ -220,6 +222,50 @@ key_lines_set_reason(struct key_lines *q, char **word, int n)
 
 /* --- the file ------------------------------------------------------------ */
 
+bool
+key_lines_begin_later(const struct key_lines *q)
+{
+	int64_t since;
+
+	return q->denies && q->date != NULL &&
+	    kv_config_read_date(q->date, &since) &&
+	    since > (int64_t)time(NULL) / DAY_SECONDS;
+}
+
+/*
+ * Finds the keys that a DenyKey line refuses today. With a later date they
+ * would be let in until then, although nobody asked for that: their lines stay.
+ * False after a message.
+ */
+static bool
+keep_denied(struct key_lines *q, const struct config_text *t)
+{
+	const int64_t now = (int64_t)time(NULL);
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config c;
+	bool ok;
+
+	if (q->remove || !key_lines_begin_later(q))
+		return true;
+	ok = kv_config_parse(t->text, t->len, q->config, &c, why) == KV_OK;
+	if (!ok)
+		cli_error("%s", why);
+	for (size_t i = 0; ok && i < q->n; i++) {
+		struct key_line *key = &q->key[i];
+
+		key->stays = kv_config_find_denied(&c, key->digest, now) !=
+		    NULL;
+		q->stay += key->stays;
+		if (key->stays)
+			cli_error("note: %s: a DenyKey line of %s counts now, "
+				  "and stays as it is: for a later date, type "
+				  "keyveto deny --remove %s first",
+			    q->config, key->fingerprint, key->fingerprint);
+	}
+	kv_config_free(&c);
+	return ok;
+}
+
 /* The reason that is given, or else the key's own; "" without one. */
 static const char *
 reason_of(const struct key_lines *q, const struct key_line *key)
@@ -306,8 +352,8 @@ marks_allow(const struct key_lines *q, const struct config_text *t)
 
 /*
  * Sets now: the first line of each key is replaced, or with q->remove removed,
- * and its other lines are removed. A key without a line gets one at the end.
- * False after a message.
+ * and its other lines are removed. A key without a line gets one at the end. The
+ * lines of a key that stays are left alone. False after a message.
  */
 static bool
 build_change(struct key_lines *q, const struct config_text *t,
@@ -324,7 +370,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 		const size_t whole = len + (p + len < end);
 		struct key_line *key = key_of_line(q, p, len);
 
-		if (key == NULL) {
+		if (key == NULL || key->stays) {
 			fwrite(p, 1, whole, out);
 			ends_line = whole > len;
 		} else if (key->found++ == 0) {
@@ -341,7 +387,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 		p += whole;
 	}
 	for (size_t i = 0; i < q->n && !q->remove; i++) {
-		if (q->key[i].found > 0)
+		if (q->key[i].found > 0 || q->key[i].stays)
 			continue;
 		fprintf(out, "%s%s %s", ends_line ? "" : "\n", keyword_of(q),
 		    q->key[i].fingerprint);
@@ -385,7 +431,7 @@ is_as_asked(const struct key_lines *q, const struct kv_config *c,
 
 	if (q->remove || line == NULL)
 		return q->remove && line == NULL;
-	return strcmp(line->reason, reason_of(q, key)) == 0;
+	return key->stays || strcmp(line->reason, reason_of(q, key)) == 0;
 }
 
 /* Whether no DenyKey line wins over the line. False after a message. */
@@ -442,7 +488,8 @@ change_config(struct key_lines *q, struct config_swap *s)
 		    "with " CONFIG_EDIT_COMMAND,
 		    q->config);
 	}
-	ok = marks_allow(q, &s->was) && build_change(q, &s->was, &now);
+	ok = marks_allow(q, &s->was) && keep_denied(q, &s->was) &&
+	    build_change(q, &s->was, &now);
 	if (ok && q->remove && q->found == 0)
 		ok = cli_error("%s: no %s line of %s", q->config, keyword_of(q),
 		    q->n == 1 ? q->key[0].fingerprint : "these keys");

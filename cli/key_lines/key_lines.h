@@ -18,6 +18,7 @@ struct key_line {
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
 	size_t found; /* how many lines named it before */
+	bool stays;   /* its lines are left as they are */
 	char *reason; /* of its own, if no other is given; NULL: none */
 };
 
@@ -35,6 +36,7 @@ struct key_lines {
 	bool failed; /* a key could not be added: after a message */
 	/* Set by key_lines_apply. */
 	size_t found; /* how many of the keys had a line before */
+	size_t stay;  /* how many others keep theirs as they are */
 	bool same;    /* nothing had to be changed */
 	char *was;    /* the first line of the first such key */
 	bool warns;   /* by OnHit, a listed key is let in */
@@ -59,7 +61,13 @@ bool key_lines_add_file(struct key_lines *q, const char *shown, int fd);
 /* Joins the words to the reason. False after a message. */
 bool key_lines_set_reason(struct key_lines *q, char **word, int n);
 
-/* Changes the file. False after a message. */
+/* Whether DenyKey lines with this date do not count today. */
+bool key_lines_begin_later(const struct key_lines *q);
+
+/*
+ * Changes the file. False after a message. A later date lets in no key that is
+ * refused today: its DenyKey lines stay, after a note.
+ */
 bool key_lines_apply(struct key_lines *q);
 
 /* Prints "--config FILE" with a blank before it, unless FILE is the default. */

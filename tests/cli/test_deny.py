@@ -76,6 +76,33 @@ def test_since_says_from_which_day_on(scratch):
     contains(keyveto("deny", "--since", date, "--remove", FINGERPRINT, status=2).stderr, "neither --since nor --yes")
 
 
+def test_a_later_date_lets_in_no_key_that_is_refused_now(scratch):
+    """A feed with it may come with a date, and somebody may have put it after a line that does not count yet."""
+    world, other = World(scratch), keys.generate(scratch).key
+    mine, feed = world.clean.fingerprint, scratch / "feed"
+    feed.write_text(f"{other.fingerprint}\n{mine}\n", encoding="ascii")
+    for lines in (f"DenyKey {mine} stolen # 4711\n", f"DenyKey {mine} since={TODAY} stolen\r\n",
+                  f"DenyKey {mine} since={TOMORROW}\nDenyKey {mine} since={YESTERDAY} stolen\n"):
+        world.write(SAMPLE + lines)
+        before = CONFIG.read_bytes()
+        done = keyveto("deny", "--since", "2100-01-01", feed, "retired", status=0)
+        equal(CONFIG.read_bytes(), before + f"DenyKey {other.fingerprint} since=2100-01-01 retired\n".encode())
+        assert not world.lets_in(world.clean)
+        contains(done.stderr, f"note: {CONFIG}: a DenyKey line of {mine} counts now, and stays as it is",
+                 f"type keyveto deny --remove {mine} first")
+        contains(done.stdout, "1 key is refused from 2100-01-01 on (UTC)\n", "--remove (a file of only these keys)")
+        before = CONFIG.read_bytes()
+        done = keyveto("deny", "--since", TOMORROW, mine, status=0)
+        equal(CONFIG.read_bytes(), before)
+        contains(done.stderr, f"type keyveto deny --remove {mine} first")
+        contains(done.stdout, f"{mine} is named already")
+        keyveto("deny", "--remove", mine, status=0)
+        keyveto("deny", "--since", TOMORROW, mine, status=0)
+        assert world.lets_in(world.clean)
+        equal(keyveto("deny", "--since", "2100-01-01", mine, status=0).stderr, "")
+        contains(world.text, f"DenyKey {mine} since=2100-01-01\n")
+
+
 def test_keys_and_fingerprints_come_in_any_form(scratch):
     """As words, in a file of keys, a list of fingerprints, a log, or on standard input."""
     some = [keys.generate(scratch) for _ in range(3)]
