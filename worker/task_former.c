@@ -74,7 +74,7 @@ read_key(struct audit *a, const json_t *o)
 	if (a->wanted == FORMER_ACCOUNTS) {
 		name = cut_text(get_text(o, "account"), FORMER_ACCOUNT_BYTES);
 		task_tell(R_VALUE(FORMER_ACCOUNT), R_BYTES(digest),
-		    R_SPAN(name));
+		    R_SPAN(name), R_FLAG(ca));
 	} else {
 		name = cut_text(get_text(o, "type"), FORMER_TYPE_BYTES);
 		task_tell(R_VALUE(FORMER_KEY), R_BYTES(digest), R_SPAN(name),

@@ -66,11 +66,12 @@ receive_account(struct former *f, struct kv_bytes b)
 {
 	char account[FORMER_ACCOUNT_BYTES];
 	uint8_t digest[KV_SHA256_BYTES];
+	bool ca;
 
-	if (!record_get_all(&b, R_BYTES(digest), R_TEXT(account)) ||
+	if (!record_get_all(&b, R_BYTES(digest), R_TEXT(account), R_FLAG(ca)) ||
 	    !f->headed || f->keys_max-- == 0)
 		return false;
-	if (!f->full && !since_add_former(f->since, digest, account))
+	if (!f->full && !since_add_former(f->since, digest, account, ca))
 		report_full(f);
 	return true;
 }

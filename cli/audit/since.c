@@ -14,10 +14,25 @@ static int
 compare_keys(const void *a, const void *b)
 {
 	const struct since_key *one = a, *other = b;
-	const int order = memcmp(one->digest, other->digest,
-	    sizeof(one->digest));
+	int order = memcmp(one->digest, other->digest, sizeof(one->digest));
 
-	return order != 0 ? order : strcmp(one->account, other->account);
+	if (order == 0)
+		order = strcmp(one->account, other->account);
+	return order != 0 ? order : one->user_ca - other->user_ca;
+}
+
+/* By what the key is known again. account stays the caller's. */
+static struct since_key
+identify(const uint8_t digest[static KV_SHA256_BYTES], const char *account,
+    bool ca)
+{
+	struct since_key k = {
+		.account = (char *)account,
+		.user_ca = ca && *account == '\0',
+	};
+
+	memcpy(k.digest, digest, sizeof(k.digest));
+	return k;
 }
 
 static void
@@ -34,26 +49,23 @@ free_key(struct since_key *k)
 }
 
 static struct since_key *
-find_key(const struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
-    const char *account)
+find_key(const struct since *s, const struct since_key *wanted)
 {
-	struct since_key wanted = { .account = (char *)account }, **found;
+	struct since_key **found = tfind(wanted, &s->tree, compare_keys);
 
-	memcpy(wanted.digest, digest, sizeof(wanted.digest));
-	found = tfind(&wanted, &s->tree, compare_keys);
 	return found != NULL ? *found : NULL;
 }
 
 /* Adds a key that is not there. NULL without memory; s->failed is set then. */
 static struct since_key *
-add_key(struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
-    const char *account)
+add_key(struct since *s, const struct since_key *identity)
 {
 	struct since_key *k = calloc(1, sizeof(*k));
 
-	if (k != NULL && (k->account = strdup(account)) != NULL &&
+	if (k != NULL && (k->account = strdup(identity->account)) != NULL &&
 	    room_for_one(&s->v, s->n, sizeof(struct since_key *))) {
-		memcpy(k->digest, digest, sizeof(k->digest));
+		memcpy(k->digest, identity->digest, sizeof(k->digest));
+		k->user_ca = identity->user_ca;
 		if (tsearch(k, &s->tree, compare_keys) != NULL)
 			return s->v[s->n++] = k;
 	}
@@ -64,15 +76,16 @@ add_key(struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
 
 bool
 since_add_former(struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
-    const char *account)
+    const char *account, bool ca)
 {
+	const struct since_key identity = identify(digest, account, ca);
 	struct since_key *k;
 
-	if (find_key(s, digest, account) != NULL)
+	if (find_key(s, &identity) != NULL)
 		return true;
 	if (s->n >= SINCE_KEYS_MAX)
 		return false;
-	if ((k = add_key(s, digest, account)) != NULL)
+	if ((k = add_key(s, &identity)) != NULL)
 		k->former = true;
 	s->n_former = s->n;
 	return true;
@@ -102,8 +115,8 @@ describe(struct since_key *k, const char *account, const struct input_key *key)
 
 /* Adds a new key. False if there are too many, or without memory. */
 static bool
-add_new(struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
-    const char *name, const char *account, const struct input_key *key)
+add_new(struct since *s, const struct since_key *identity, const char *account,
+    const struct input_key *key)
 {
 	struct since_key *k;
 
@@ -111,7 +124,7 @@ add_new(struct since *s, const uint8_t digest[static KV_SHA256_BYTES],
 		s->full = true;
 		return false;
 	}
-	if ((k = add_key(s, digest, name)) == NULL)
+	if ((k = add_key(s, identity)) == NULL)
 		return false;
 	if (!describe(k, account, key))
 		s->failed = true;
@@ -125,14 +138,15 @@ since_add(struct since *s, const char *account, const struct input_key *key,
 	json_t *text = json_text(account != NULL ? account : "");
 	const char *name = json_string_value(text);
 	uint8_t digest[KV_SHA256_BYTES];
-	struct since_key *k = NULL;
+	struct since_key identity, *k = NULL;
 
 	s->failed |= text == NULL;
 	/* SSH knows no fingerprint of a key without a type. */
 	if (!s->failed && key->key.type != KV_KEY_NONE) {
 		kv_fingerprint_digest(&key->key, digest);
-		k = find_key(s, digest, name);
-		if (k == NULL && add_new(s, digest, name, account, key))
+		identity = identify(digest, name, key->part == KV_PART_CA);
+		k = find_key(s, &identity);
+		if (k == NULL && add_new(s, &identity, account, key))
 			k = s->v[s->n - 1];
 	}
 	json_decref(text);

@@ -2,7 +2,8 @@
 /*
  * audit/since: the keys that are new since a former audit of this host. A key is
  * new to an account that did not have it: not if its line, its comment or its
- * file is another one now. Memory grows with the keys.
+ * file is another one now. A host key that becomes a user CA is new. Memory grows
+ * with the keys.
  */
 #ifndef CLI_AUDIT_SINCE_H
 #define CLI_AUDIT_SINCE_H
@@ -18,6 +19,7 @@
 struct since_key {
 	uint8_t digest[KV_SHA256_BYTES];
 	char *account; /* as JSON has it; "" for a file that is of none */
+	bool user_ca;  /* of no account, and a CA: it lets anybody in */
 	bool former;   /* the former audit has it; then the rest is empty */
 	char *name;    /* of the account; NULL: none */
 	char *path;    /* of the first file that has it */
@@ -34,18 +36,18 @@ struct since_key {
 struct since {
 	struct since_key **v;
 	size_t n, n_former;
-	void *tree;   /* of tsearch(3), by account and digest */
+	void *tree;   /* of tsearch(3), by digest, account and user_ca */
 	int64_t time; /* of the former audit, in seconds since 1970 */
 	bool full;    /* there are more new keys than SINCE_KEYS_MAX */
 	bool failed;  /* out of memory */
 };
 
 /*
- * Adds a key of the former audit. All of them come before those of this one.
- * False if there are too many.
+ * Adds a key of the former audit; ca: as a CA. All of them come before those of
+ * this one. False if there are too many.
  */
 bool since_add_former(struct since *s,
-    const uint8_t digest[static KV_SHA256_BYTES], const char *account);
+    const uint8_t digest[static KV_SHA256_BYTES], const char *account, bool ca);
 
 /*
  * Adds a key of this audit, or its last verdict, if it is new, and returns

@@ -8,20 +8,23 @@
 /* No account: NULLs would not be equal. */
 #define NO_ACCOUNT "char(0)"
 #define ACCOUNT "ifnull(a.name, " NO_ACCOUNT ")"
+/* Whose a key is. A host key that becomes a user CA lets anybody in: it is new. */
+#define HOLDER "ifnull(a.name, " NO_ACCOUNT " || iif(p.part='ca', 'ca', ''))"
 
 static const char keep[] =
     "INSERT INTO old_host SELECT * FROM host;"
     "CREATE TABLE old_account AS SELECT a.host, " ACCOUNT " AS name"
     " FROM account a;"
     "CREATE TABLE old_place AS SELECT p.host, " ACCOUNT " AS account, k.fp,"
-    " p.file, p.line, p.type, p.bits, p.verdict, p.sources, p.comment, p.part"
-    " FROM place p JOIN account a ON a.id=p.account JOIN key k ON k.id=p.key;"
+    " p.file, p.line, p.type, p.bits, p.verdict, p.sources, p.comment, p.part,"
+    " " HOLDER " AS holder FROM place p JOIN account a ON a.id=p.account"
+    " JOIN key k ON k.id=p.key;"
     "CREATE TABLE old_login AS SELECT l.host, " ACCOUNT " AS account, l.fp"
     " FROM login l JOIN account a ON a.id=l.account;"
     /* An account may have a key in any number of lines. */
-    "CREATE TABLE old_key AS SELECT host, account, fp, max(verdict) AS verdict"
-    " FROM old_place GROUP BY host, account, fp;"
-    "CREATE UNIQUE INDEX old_key_name ON old_key(host, account, fp);"
+    "CREATE TABLE old_key AS SELECT host, holder, fp, max(verdict) AS verdict"
+    " FROM old_place GROUP BY host, holder, fp;"
+    "CREATE UNIQUE INDEX old_key_name ON old_key(host, holder, fp);"
     "CREATE INDEX old_account_name ON old_account(host, name);"
     "CREATE INDEX old_login_key ON old_login(host, account, fp);"
     "DELETE FROM host; DELETE FROM list; DELETE FROM finding;"
@@ -49,10 +52,10 @@ static const char pair[] =
     " AS identity FROM host) h;"
     "CREATE INDEX pair_new ON pair(new);"
     "CREATE INDEX pair_old ON pair(old);"
-    "CREATE TABLE new_key AS SELECT p.host, " ACCOUNT " AS account, k.fp,"
+    "CREATE TABLE new_key AS SELECT p.host, " HOLDER " AS holder, k.fp,"
     " max(p.verdict) AS verdict FROM place p JOIN account a ON a.id=p.account"
-    " JOIN key k ON k.id=p.key GROUP BY p.host, " ACCOUNT ", k.fp;"
-    "CREATE UNIQUE INDEX new_key_name ON new_key(host, account, fp);";
+    " JOIN key k ON k.id=p.key GROUP BY p.host, " HOLDER ", k.fp;"
+    "CREATE UNIQUE INDEX new_key_name ON new_key(host, holder, fp);";
 
 /* Why an older audit may not have what a new one has. */
 #define OLD_MAY_LACK_IT \
@@ -99,7 +102,7 @@ static const char *const changes[] = {
 	" listed' " OLD_MAY_LACK_IT
 	"WHEN NOT o.every THEN 'or it was here, and not listed: the older"
 	" audit has only listed keys' END FROM (SELECT p.rowid AS row, (SELECT"
-	" verdict FROM old_key WHERE host=pair.old AND account=" ACCOUNT
+	" verdict FROM old_key WHERE host=pair.old AND holder=" HOLDER
 	" AND fp=k.fp) AS was, pair.old FROM pair JOIN place p ON"
 	" p.host=pair.new JOIN key k ON k.id=p.key JOIN account a ON"
 	" a.id=p.account) w JOIN place p ON p.rowid=w.row JOIN host h ON"
@@ -123,7 +126,7 @@ static const char *const changes[] = {
 	" h.every THEN 'or it is here, and not listed any more: the new audit"
 	" has only listed keys' END FROM (SELECT o.rowid AS row, pair.new,"
 	" (SELECT verdict FROM new_key WHERE host=pair.new AND"
-	" account=o.account AND fp=o.fp) AS now FROM pair JOIN old_place o ON"
+	" holder=o.holder AND fp=o.fp) AS now FROM pair JOIN old_place o ON"
 	" o.host=pair.old) w JOIN old_place o ON o.rowid=w.row JOIN host h ON"
 	" h.id=w.new WHERE h.answered AND h.complete AND ((now IS NULL AND"
 	" (o.verdict>1 OR h.every) AND (h.whole OR EXISTS (SELECT 1 FROM"

@@ -121,11 +121,17 @@ def used(host):
     return {(one["account"], fp_of(one)) for one in host.logins if one["last_seconds"] is not None}
 
 
+def which_of(one):
+    """By what a key is known again. A host key that becomes a user CA lets anybody in."""
+    account = one.get("account")
+    return account, fp_of(one), account is None and one["part"] == "ca"
+
+
 def worst(host):
-    """{(account, fingerprint): verdict}, the worst of several."""
+    """The worst of several verdicts, by what which_of says."""
     found = {}
     for one in host.places:
-        which = one.get("account"), fp_of(one)
+        which = which_of(one)
         found[which] = max(found.get(which, "clean"), one["verdict"], key=WORST.index)
     return found
 
@@ -199,7 +205,7 @@ def may_lack(before, account):
 def new_rows(host, before):
     had = worst(before) if before else {}
     for one in host.places:
-        was = had.get((one.get("account"), fp_of(one)))
+        was = had.get(which_of(one))
         if was:
             if one["verdict"] != "listed" or was == "listed":
                 continue
@@ -230,7 +236,7 @@ def gone_rows(host, before):
     has = worst(host)
     for one in before.places:
         account = one.get("account")
-        now = has.get((account, fp_of(one)))
+        now = has.get(which_of(one))
         if now:
             if one["verdict"] != "listed" or now == "listed":
                 continue

@@ -162,6 +162,26 @@ def test_new_host_keys_and_cas_are_rows_without_account(world):
     contains("\n".join(lines), f"{authority.key.fingerprint} (CA)")
 
 
+def test_a_host_key_that_becomes_a_user_ca_is_new(world):
+    """Whoever has a copy of it comes in as anybody by it. It was of no account before, too."""
+    host, ca = keys.generate(world.folder), Path("/etc/ssh/ca.pub")
+    ca.write_text("\n", encoding="ascii")
+    world.sshd_config(f"HostKey {host.path}", f"TrustedUserCAKeys {ca}")
+    old = keep(world)
+    ca.write_text(f"{host.key}\n", encoding="ascii")
+    now = keep(world, name="now.json")
+    equal([(one["account"], one["file"], one["fingerprint"], one["part"])
+           for one in new_of(world.audit("--json", "--since", old))],
+          [(None, str(ca), host.key.fingerprint, "ca")])
+    contains(world.audit("--since", old).stdout,
+             f"\nnew: (user CA keys): {ca}:1: clean: ssh-ed25519 256 {host.key.fingerprint} (CA)")
+    contains(keyveto("report", "--since", old, now, status=None).stdout, host.key.fingerprint, str(ca))
+    equal(new_of(world.audit("--json", "--since", now)), [])
+    contains(keyveto("report", "--since", now, now, status=None).stdout, "Nothing changed since the older audits.")
+    gone = keyveto("report", "--csv", "--since", now, old, status=None).stdout
+    equal([line.split(",")[0] for line in gone.splitlines() if host.key.fingerprint in line], ['"gone"'])
+
+
 def test_names_of_accounts_that_are_no_utf8_are_known_again(world):
     """JSON has another name for them than the system."""
     with open("/etc/passwd", "ab") as file:
@@ -259,8 +279,8 @@ def test_there_is_one_older_audit(world):
     contains(world.audit("--since", old, "--since", old, status=2).stderr, "more than 1 audit for --since")
 
 
-@pytest.mark.parametrize("tells", ["tell(16, number(4), text('SHA256'), text(''))",
-                                   "tell(16, number(4), text(32 * b'k'), text('alice'))",
+@pytest.mark.parametrize("tells", ["tell(16, number(4), text('SHA256'), text(''), number(0))",
+                                   "tell(16, number(4), text(32 * b'k'), text('alice'), number(0))",
                                    "tell(16, number(1), text(32 * b'k'), text('ssh-rsa'), number(1), number(0))",
                                    "tell(16, number(3), text('h'), number(2**63), number(1))",
                                    "tell(16, number(0))"],
