@@ -142,7 +142,8 @@ print_end(const struct audit *a, int status)
 	else
 		audit_table_print(&a->table);
 	if (o->since != NULL &&
-	    !since_print(&a->since, o->logins ? &a->logins : NULL, o->json))
+	    !since_print(&a->since, o->logins ? &a->logins : NULL,
+		a->report.unsupported, o->json))
 		return false;
 	return !o->json ||
 	    audit_end_print(&a->report, a->machine.accounts.n, status, NULL);

@@ -142,6 +142,8 @@ since_add(struct since *s, const char *account, const struct input_key *key,
 
 	s->failed |= text == NULL;
 	/* SSH knows no fingerprint of a key without a type. */
+	s->unknown += key->key.type == KV_KEY_NONE &&
+	    d->verdict != KV_VERDICT_UNSUPPORTED;
 	if (!s->failed && key->key.type != KV_KEY_NONE) {
 		kv_fingerprint_digest(&key->key, digest);
 		identity = identify(digest, name, key->part == KV_PART_CA);
@@ -209,8 +211,10 @@ print_text(const struct since_key *k, const struct logins_account *in,
 }
 
 bool
-since_print(const struct since *s, const struct logins *logins, bool json)
+since_print(const struct since *s, const struct logins *logins,
+    uint64_t unsupported, bool json)
 {
+	const uint64_t unknown = s->unknown + unsupported;
 	const bool asked = logins != NULL;
 	char since[LOGINS_TIME_BYTES];
 	bool ok = true;
@@ -219,7 +223,8 @@ since_print(const struct since *s, const struct logins *logins, bool json)
 	if (!json)
 		putchar('\n');
 	if (!json && s->n == s->n_former)
-		printf("no new key since %s\n", since);
+		printf("no new key %ssince %s\n",
+		    unknown > 0 ? "of a known type " : "", since);
 	for (size_t i = s->n_former; ok && i < s->n; i++) {
 		const struct since_key *k = s->v[i];
 		const struct logins_account *in = asked ?
@@ -231,6 +236,11 @@ since_print(const struct since *s, const struct logins *logins, bool json)
 		else
 			print_text(k, in, asked);
 	}
+	/* Nothing tells whether they were there before. */
+	if (!json && unknown > 0)
+		printf("not compared: %" PRIu64 " %s\n", unknown,
+		    cli_plural(unknown, "key of an unknown type",
+			"keys of unknown types"));
 	return ok;
 }
 

@@ -38,8 +38,10 @@ struct since {
 	size_t n, n_former;
 	void *tree;   /* of tsearch(3), by digest, account and user_ca */
 	int64_t time; /* of the former audit, in seconds since 1970 */
-	bool full;    /* there are more new keys than SINCE_KEYS_MAX */
-	bool failed;  /* out of memory */
+	/* Keys of this audit without a fingerprint, although they are judged. */
+	uint64_t unknown;
+	bool full;   /* there are more new keys than SINCE_KEYS_MAX */
+	bool failed; /* out of memory */
 };
 
 /*
@@ -59,9 +61,11 @@ bool since_add(struct since *s, const char *account,
 /*
  * Prints a line for each new key on standard output, or one that says that there
  * is none; with json an object with "new": true for each. logins tells of their
- * logins; NULL: nothing does. False after a message.
+ * logins; NULL: nothing does. unsupported: so many more keys may be new; only the
+ * text says so. False after a message.
  */
-bool since_print(const struct since *s, const struct logins *logins, bool json);
+bool since_print(const struct since *s, const struct logins *logins,
+    uint64_t unsupported, bool json);
 
 void since_free(struct since *s);
 

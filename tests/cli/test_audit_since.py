@@ -182,6 +182,31 @@ def test_a_host_key_that_becomes_a_user_ca_is_new(world):
     equal([line.split(",")[0] for line in gone.splitlines() if host.key.fingerprint in line], ['"gone"'])
 
 
+def test_keys_of_unknown_types_are_said_not_to_be_compared(world):
+    """No audit has a fingerprint of them. Such a key may be new, or another one with the same type."""
+    alice, unknown = world.account("alice"), "ssh-of-tomorrow AAAAD3NzaC1vZi10b21vcnJvdwAAAAEB"
+    alice.authorize(world.clean)
+    old = keep(world, status=0)
+    when = json.loads(old.read_text().splitlines()[0])["time"]
+    alice.authorize(world.clean, f"{unknown} evil")
+    equal(world.audit("--since", old, status=2).stdout.splitlines()[-3:],
+          ["", f"no new key of a known type since {when}", "not compared: 1 key of an unknown type"])
+    alice.authorize(world.clean, world.bad, unknown, f"{unknown[:-1]}C")
+    done = world.audit("--since", old, status=1)
+    equal(done.stdout.splitlines()[-2:], [f"new: alice: {alice.keys_path}:2: listed: ssh-ed25519 256 "
+                                          f"{world.bad.fingerprint}", "not compared: 2 keys of unknown types"])
+
+
+def test_a_host_key_of_an_unknown_type_is_not_compared(world):
+    """A file that SSH does not read may have a key that filters can be asked about, and no fingerprint."""
+    path, old = Path("/etc/ssh/host.pub"), keep(world, status=0)
+    subprocess.run(f"openssl genpkey -algorithm x25519 | openssl pkey -pubout -out {path}", shell=True, check=True,
+                   capture_output=True)
+    world.sshd_config(f"HostKey {path}", "HostKey /etc/ssh/ssh_host_ed25519_key")
+    done = world.audit("--all", "--since", old, status=None)
+    contains(done.stdout, "no new key of a known type since ", "not compared: 1 key of an unknown type\n")
+
+
 def test_names_of_accounts_that_are_no_utf8_are_known_again(world):
     """JSON has another name for them than the system."""
     with open("/etc/passwd", "ab") as file:
