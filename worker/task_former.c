@@ -17,16 +17,22 @@
  */
 #define LINE_BYTES (2 * 1024 * 1024)
 
-/* "" for a member that is missing, or no text, or has a NUL. */
+/* "" for what is missing, or no text, or has a NUL. */
 static const char *
-get_text(const json_t *o, const char *name)
+text_of(const json_t *value)
 {
-	const json_t *value = json_object_get(o, name);
 	const char *text = json_string_value(value);
 
 	return text != NULL && strlen(text) == json_string_length(value) ?
 	    text :
 	    "";
+}
+
+/* That of a member. */
+static const char *
+get_text(const json_t *o, const char *name)
+{
+	return text_of(json_object_get(o, name));
 }
 
 /* A text, of which no more is told than the front has room for. */
@@ -88,7 +94,8 @@ read_header(struct audit *a, const json_t *o)
 {
 	const json_t *time = json_object_get(o, "time_seconds");
 	const json_int_t seconds = json_integer_value(time);
-	struct kv_span host;
+	const json_t *users = json_object_get(o, "users");
+	struct kv_span host, user;
 
 	if (a->headed)
 		return "a second header: a file is the audit of one host";
@@ -106,6 +113,11 @@ read_header(struct audit *a, const json_t *o)
 	host = cut_text(get_text(o, "host"), FORMER_HOST_BYTES);
 	task_tell(R_VALUE(FORMER_HEADER), R_SPAN(host), R_VALUE(seconds),
 	    R_VALUE(json_is_true(json_object_get(o, "whole"))));
+	for (size_t i = 0; i < json_array_size(users); i++) {
+		user = cut_text(text_of(json_array_get(users, i)),
+		    FORMER_ACCOUNT_BYTES);
+		task_tell(R_VALUE(FORMER_USER), R_SPAN(user));
+	}
 	return NULL;
 }
 

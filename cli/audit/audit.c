@@ -55,7 +55,8 @@ print_header(const struct options *o, const struct judging *judging,
 		.options = &o->judge,
 		.judging = judging,
 		.sshd = &o->sshd,
-		.whole = o->n_users == 0,
+		.user = o->user,
+		.n_users = o->n_users,
 		.all = o->all,
 		.now = now,
 	};
@@ -155,7 +156,7 @@ read_since(struct audit *a)
 	const struct options *o = a->o;
 
 	return o->since == NULL ||
-	    former_read_accounts(&a->since, o->since, o->n_users == 0);
+	    former_read_accounts(&a->since, o->since, o->user, o->n_users);
 }
 
 static int

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "audit/header.h"
+#include "base/json_text.h"
 #include "host/files.h"
 #include "log_lines/former_records.h"
 #include "working/working.h"
@@ -19,9 +21,13 @@ struct former {
 	struct since *since;   /* NULL: keys are added to the logins */
 	const char *path;
 	uint64_t keys_max; /* more are not in the file */
-	bool whole;	   /* of all accounts, or it is a problem */
-	int problems;	   /* that the worker told */
-	bool failed;	   /* any problem */
+	/* The accounts that are asked about; none: all, and the host keys. */
+	const char *const *user;
+	size_t n_users;
+	bool *tells;  /* of this user */
+	bool whole;   /* it tells of all */
+	int problems; /* that the worker told */
+	bool failed;  /* any problem */
 	bool full, headed, done;
 };
 
@@ -81,11 +87,10 @@ receive_header(struct former *f, struct kv_bytes b)
 {
 	char host[FORMER_HOST_BYTES], here[HOST_NAME_MAX + 1];
 	char why[sizeof(host) + sizeof(here) + 64];
-	bool whole;
 
 	if (f->headed ||
 	    !record_get_all(&b, R_TEXT(host),
-		R_NUMBER(f->since->time, INT64_MAX), R_FLAG(whole)))
+		R_NUMBER(f->since->time, INT64_MAX), R_FLAG(f->whole)))
 		return false;
 	f->headed = true;
 	audit_host_name(here);
@@ -93,11 +98,43 @@ receive_header(struct former *f, struct kv_bytes b)
 		snprintf(why, sizeof(why),
 		    "is an audit of the host %s, and this is %s", host, here);
 		report_at(f, 0, why);
-	} else if (f->whole && !whole)
+	} else if (f->n_users == 0 && !f->whole)
 		report_at(f, 0,
 		    "was made with --user: it does not tell which keys other "
 		    "accounts had");
 	return true;
+}
+
+static bool
+receive_user(struct former *f, struct kv_bytes b)
+{
+	char name[FORMER_ACCOUNT_BYTES];
+
+	if (!record_get_all(&b, R_TEXT(name)) || !f->headed)
+		return false;
+	for (size_t i = 0; i < f->n_users; i++) {
+		json_t *user = json_text(f->user[i]);
+
+		f->tells[i] |= user != NULL &&
+		    strcmp(json_string_value(user), name) == 0;
+		json_decref(user);
+	}
+	return true;
+}
+
+/* Reports the first account that is asked about and that it did not look at. */
+static void
+check_users(struct former *f)
+{
+	char why[FORMER_ACCOUNT_BYTES + 64];
+
+	for (size_t i = 0; i < f->n_users && !f->whole && !f->failed; i++) {
+		snprintf(why, sizeof(why),
+		    "was made with --user: it does not tell which keys %s had",
+		    f->user[i]);
+		if (!f->tells[i])
+			report_at(f, 0, why);
+	}
 }
 
 static bool
@@ -127,6 +164,8 @@ receive(struct kv_bytes b, void *arg)
 		return f->since == NULL && receive_key(f, b);
 	if (what == FORMER_HEADER)
 		return f->since != NULL && receive_header(f, b);
+	if (what == FORMER_USER)
+		return f->since != NULL && receive_user(f, b);
 	if (what == FORMER_ACCOUNT)
 		return f->since != NULL && receive_account(f, b);
 	if (what == FORMER_PROBLEM)
@@ -173,10 +212,21 @@ former_read(struct logins *l, struct report *r, const char *path)
 }
 
 bool
-former_read_accounts(struct since *s, const char *path, bool whole)
+former_read_accounts(struct since *s, const char *path, const char *const *user,
+    size_t n_users)
 {
-	struct former f = { .since = s, .path = path, .whole = whole };
+	struct former f = {
+		.since = s,
+		.path = path,
+		.user = user,
+		.n_users = n_users,
+		.tells = calloc(n_users + 1, sizeof(bool)),
+	};
 
+	if (f.tells == NULL)
+		return cli_error("%s", strerror(errno));
 	read_audit(&f, FORMER_ACCOUNTS);
+	check_users(&f);
+	free(f.tells);
 	return !f.failed;
 }

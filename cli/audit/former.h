@@ -18,9 +18,10 @@ void former_read(struct logins *l, struct report *r, const char *path);
 
 /*
  * Adds which account had which key, by an audit that must be whole: of this
- * host, of all keys, and not cut off; whole: of all accounts, too. False after a
- * message.
+ * host, of all keys, and not cut off; and of these accounts, if not of all. False
+ * after a message.
  */
-bool former_read_accounts(struct since *s, const char *path, bool whole);
+bool former_read_accounts(struct since *s, const char *path,
+    const char *const *user, size_t n_users);
 
 #endif

@@ -211,6 +211,17 @@ audit_host_name(char host[static HOST_NAME_MAX + 1])
 	host[HOST_NAME_MAX] = '\0';
 }
 
+/* JSON's null without --user. */
+static json_t *
+users_to_json(const struct audit_header *h)
+{
+	json_t *users = h->n_users > 0 ? json_array() : json_null();
+
+	for (size_t i = 0; i < h->n_users; i++)
+		json_array_append_new(users, json_text(h->user[i]));
+	return users;
+}
+
 bool
 audit_header_print(const struct audit_header *h)
 {
@@ -222,10 +233,11 @@ audit_header_print(const struct audit_header *h)
 	audit_host_name(host);
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:b, s:o, s:o, s:o}",
+	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:o, s:b, s:o, s:o, s:o}",
 	    "header", 1, "format", AUDIT_FORMAT, "host", json_text(host),
-	    "time", when, "time_seconds", (json_int_t)h->now, "whole", h->whole,
-	    "all", h->all, "versions", versions_to_json(h->sshd), "lists",
+	    "time", when, "time_seconds", (json_int_t)h->now, "whole",
+	    h->n_users == 0, "users", users_to_json(h), "all", h->all,
+	    "versions", versions_to_json(h->sshd), "lists",
 	    lists_to_json(h->judging), "walls_missing",
 	    missing_walls_to_json());
 	if (o != NULL && !add_doctor(h, o)) {

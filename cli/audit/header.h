@@ -17,8 +17,9 @@ struct audit_header {
 	const struct cli_judge_options *options;
 	const struct judging *judging; /* NULL: there is none */
 	const struct sshd *sshd;
-	bool whole; /* all accounts, and the host keys */
-	bool all;   /* keys that are not listed are printed too */
+	const char *const *user; /* those of --user */
+	size_t n_users;		 /* 0: all accounts, and the host keys */
+	bool all;		 /* keys that are not listed are printed too */
 	int64_t now;
 };
 

@@ -33,6 +33,7 @@ enum former_part {
 	FORMER_PROBLEM, /* line, reason */
 	/* With FORMER_ACCOUNTS, instead of FORMER_KEY: */
 	FORMER_HEADER,	/* host, seconds since 1970, whether without --user */
+	FORMER_USER,	/* an account of --user, behind the header */
 	FORMER_ACCOUNT, /* SHA-256, account ("": none), whether a CA */
 };
 

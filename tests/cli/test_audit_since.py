@@ -299,17 +299,39 @@ def test_audits_of_one_account_are_compared_with_each_other(world):
     equal(len(new_of(world.audit("--json", "--user", "alice", "--since", keep(world, name="whole.json")))), 0)
 
 
+def test_an_audit_of_other_accounts_does_not_tell_what_is_new(world):
+    """An older audit of the same accounts, or of more, does. It names them as JSON does."""
+    alice, bob = world.account("alice"), world.account("bob")
+    alice.authorize(world.clean)
+    bob.authorize(world.clean)
+    both = keep(world, "--user", "bob", "--user", "alice", name="both.json", status=0)
+    old = keep(world, "--user", "alice", status=0)
+    for users in (["bob"], ["alice", "bob"], ["bob", "alice"]):
+        words = [word for user in users for word in ("--user", user)]
+        done = world.audit("--since", old, *words, status=2)
+        equal((done.stdout, done.stderr),
+              ("", f"keyveto: {old}: was made with --user: it does not tell which keys bob had\n"))
+        equal(len(lines_of(world.audit("--since", both, *words, status=0))), 1)
+    lines = [json.loads(line) for line in old.read_text().splitlines()]
+    for users in (None, [], ["x" * 2000, 1, None, "alice\0", ""], "alice", {"alice": 1}):
+        path = write(world.folder / "changed", [{**lines[0], "users": users}, *lines[1:]])
+        contains(world.audit("--since", path, "--user", "alice", status=2).stderr, "which keys alice had")
+    equal(json.loads(both.read_text().splitlines()[0])["users"], ["bob", "alice"])
+    equal(json.loads(keep(world, status=0).read_text().splitlines()[0])["users"], None)
+
+
 def test_there_is_one_older_audit(world):
     old = keep(world)
     contains(world.audit("--since", old, "--since", old, status=2).stderr, "more than 1 audit for --since")
 
 
-@pytest.mark.parametrize("tells", ["tell(16, number(4), text('SHA256'), text(''), number(0))",
-                                   "tell(16, number(4), text(32 * b'k'), text('alice'), number(0))",
+@pytest.mark.parametrize("tells", ["tell(16, number(5), text('SHA256'), text(''), number(0))",
+                                   "tell(16, number(5), text(32 * b'k'), text('alice'), number(0))",
                                    "tell(16, number(1), text(32 * b'k'), text('ssh-rsa'), number(1), number(0))",
                                    "tell(16, number(3), text('h'), number(2**63), number(1))",
+                                   "tell(16, number(4), text('alice'))",
                                    "tell(16, number(0))"],
-                         ids=["digest", "headless", "known", "time", "empty"])
+                         ids=["digest", "headless", "known", "time", "user", "empty"])
 def test_a_worker_that_tells_what_it_never_does_is_an_error(world, scratch, tells):
     program = copy_programs(scratch)
     put_worker(scratch / "keyveto-worker", f"hello()\n{tells}\ntime.sleep(5)")
