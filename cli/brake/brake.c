@@ -49,7 +49,8 @@ struct brake {
 	bool failed;		    /* an audit did not come to its end */
 	/*
 	 * The time at which keys are judged, or 0 for now; and the next one at
-	 * which a DenyKey line of a new keyveto.conf begins to count, or 0.
+	 * which a DenyKey line of a new keyveto.conf begins to count, or an
+	 * AllowKey line counts no more, or 0.
 	 */
 	int64_t at, next;
 };
@@ -322,7 +323,7 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	return end_judging(b, j) && ok;
 }
 
-/* Notes the day on which a DenyKey line begins to count, if it is the next. */
+/* Notes the day on which a line begins or ends to count, if it is the next. */
 static void
 note_day(struct brake *b, int64_t day)
 {
@@ -331,6 +332,38 @@ note_day(struct brake *b, int64_t day)
 	if (day > at / DAY_SECONDS && day < INT64_MAX / DAY_SECONDS &&
 	    (b->next == 0 || day < b->next / DAY_SECONDS))
 		b->next = day * DAY_SECONDS;
+}
+
+/* Whether the end of an AllowKey line comes with the change. */
+static bool
+is_new_end(const struct kv_config *before, const struct kv_key_line *line)
+{
+	bool was = false;
+
+	if (line->day == KV_CONFIG_NO_END)
+		return false;
+	for (size_t i = 0; i < before->allowed.n; i++) {
+		const struct kv_key_line *old = &before->allowed.v[i];
+
+		if (memcmp(old->digest, line->digest, sizeof(old->digest)) != 0)
+			continue;
+		if (old->day > line->day)
+			return true;
+		was |= old->day == line->day;
+	}
+	return !was;
+}
+
+/* Notes when lines of the new configuration begin, or end, to count. */
+static void
+note_days(struct brake *b, const struct kv_config *before,
+    const struct kv_config *after)
+{
+	for (size_t i = 0; i < after->denied.n; i++)
+		note_day(b, after->denied.v[i].day);
+	for (size_t i = 0; i < after->allowed.n; i++)
+		if (is_new_end(before, &after->allowed.v[i]))
+			note_day(b, after->allowed.v[i].day + 1);
 }
 
 /* Audits the accounts with what a configuration makes of the change. */
@@ -347,8 +380,7 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 	};
 
 	open_judge(use, &after);
-	for (size_t i = 0; i < after.judge.config.denied.n; i++)
-		note_day(b, after.judge.config.denied.v[i].day);
+	note_days(b, &known->config, &after.judge.config);
 	openlog("keyveto", LOG_PID, after.judge.config.syslog_facility);
 	b->failed |= !audit(b, &r, &after,
 	    may_refuse(use, &after.judge) ? &b->found : NULL);

@@ -70,8 +70,8 @@ read_arguments(struct key_lines *q, bool forever, int n, char **word)
 	if (q->remove && (q->date != NULL || forever || n > 1))
 		return cli_error(
 		    "--remove takes a fingerprint, and nothing else");
-	if (!q->remove && q->yes)
-		return cli_error("--yes goes with --remove");
+	if (forever && q->yes)
+		return cli_error("--yes goes with --until or --remove");
 	if (!q->remove && (q->date != NULL) == forever)
 		return cli_error(
 		    "say until when: --until YYYY-MM-DD, or --forever");
@@ -120,7 +120,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_allow = {
 	.name = "allow",
 	.section = 8,
-	.synopsis = "(--until DATE | --forever | --remove [--yes]) "
+	.synopsis = "(--until DATE [--yes] | --forever | --remove [--yes]) "
 		    "[--config FILE] "
 		    "KEY [REASON...]",
 	.help = "Let a key in although it is listed, until a date",

@@ -470,6 +470,26 @@ check_result(struct key_lines *q, const struct config_text *t)
 	return ok;
 }
 
+/* Whether the text lets a key in after the new end of its AllowKey line. */
+static bool
+ends_earlier(const struct key_lines *q, const struct config_text *t)
+{
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config c;
+	int64_t until;
+	bool earlier;
+
+	if (q->denies || q->date == NULL ||
+	    !kv_config_read_date(q->date, &until))
+		return false;
+	earlier = kv_config_parse(t->text, t->len, q->config, &c, why) != KV_OK;
+	for (size_t i = 0; i < q->n; i++)
+		earlier |= kv_config_find_allowed(&c, q->key[i].digest,
+			       (until + 1) * DAY_SECONDS) != NULL;
+	kv_config_free(&c);
+	return earlier;
+}
+
 static bool
 change_config(struct key_lines *q, struct config_swap *s)
 {
@@ -497,8 +517,12 @@ change_config(struct key_lines *q, struct config_swap *s)
 	    memcmp(now.text, s->was.text, now.len) == 0;
 	ok = ok && check_result(q, &now);
 	if (ok && !q->same) {
-		/* A DenyKey line that comes, or an AllowKey line that goes. */
-		s->r.change = q->denies != q->remove ?
+		/*
+		 * A DenyKey line that comes, or an AllowKey line that goes, now
+		 * or earlier than before.
+		 */
+		s->r.change = q->denies != q->remove ||
+			ends_earlier(q, &s->was) ?
 		    CHANGE_CONFIG :
 		    CHANGE_NONE;
 		s->r.via = q->denies ? "deny" : "allow";

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""keyveto config edit and allow --remove lock nobody out unasked."""
+"""keyveto config edit and allow lock nobody out unasked."""
 
+import datetime
 import os
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import keys
 from audit_machine import CONFIG as SSHD_CONFIG
 from brake_machine import CONFIG, FILTER, GUARD, LIST, machine
+from config_machine import TODAY
 from program import contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -62,6 +64,43 @@ def test_a_change_of_keyveto_conf_that_refuses_root_is_held(here, change):
     equal(here.snapshot(), was)
     contains(edit(here, script, "--yes", status=0), "would refuse a key of root")
     assert CONFIG.read_bytes() != was[str(CONFIG)][3]
+
+
+@pytest.mark.parametrize("command", ["allow", "edit"])
+def test_an_allowkey_line_that_ends_earlier_is_asked_about(here, command):
+    """Also if the end is not today: root would be locked out on the day after."""
+    root, mine = list_key(here), here.world.bad.fingerprint
+    days = [str(TODAY + datetime.timedelta(days=n)) for n in range(4)]
+
+    def end(date, *words, status):
+        if command == "allow":
+            return keyveto("allow", mine, "--until", date, "a trial", *words, status=status).stderr
+        return edit(here, f"sed -i 's|^AllowKey.*|AllowKey {mine} until={date} a trial|' \"$1\"", *words, status=status)
+
+    for before in ("", f" until={days[3]}"):
+        here.configure(f"Blocklist {LIST}", f"AllowKey {mine}{before} a trial")
+        for date in days[:2]:
+            was = here.snapshot()
+            contains(end(date, status=2), f"{root}:2: root's key {mine} is newly listed",
+                     f"{CONFIG}: the change would refuse a key of root", "--yes")
+            equal(here.snapshot(), was)
+        contains(end(days[1], "--yes", status=0), "would refuse a key of root")
+        # Later is no question, nor is what was agreed to, nor an end that refuses nobody.
+        equal(end(days[2], status=0), "")
+        keyveto("deny", keys.generate(here.scratch).key.fingerprint, status=0)
+        equal(edit(here, ADDED.format("Message hello"), status=0), "")
+        other = keys.generate(here.scratch).key.fingerprint
+        keyveto("allow", other, "--forever", "x", status=0)
+        equal(keyveto("allow", other, "--until", days[1], "x", status=0).stderr, "")
+
+
+def test_an_exception_with_an_end_beside_a_new_list_is_asked_about(here):
+    """Until then it lets root in."""
+    root, mine, tomorrow = list_key(here), here.world.bad.fingerprint, str(TODAY + datetime.timedelta(days=1))
+    here.configure(f"Filter {FILTER}")
+    script = f"printf 'Blocklist {LIST}\\nAllowKey {mine} until={tomorrow}\\n' >>\"$1\""
+    contains(edit(here, script, status=2), f"{root}:2: root's key {mine} is newly listed")
+    equal(edit(here, script.replace(f" until={tomorrow}", ""), status=0), "")
 
 
 def test_onunsupported_deny_is_held(here):
@@ -212,7 +251,7 @@ def test_allow_remove_is_held(here):
     keyveto("allow", "--forever", other.fingerprint, "a", "trial", status=0)
     equal(keyveto("allow", "--remove", other.fingerprint, status=0).stderr, "")
     contains(keyveto("allow", "--forever", fingerprint, "a", "trial", "--yes", status=2).stderr,
-             "--yes goes with --remove")
+             "--yes goes with --until or --remove")
 
 
 def test_allow_remove_of_another_accounts_key_is_made(here):
