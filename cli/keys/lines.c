@@ -190,7 +190,8 @@ read_other(struct lines *l, struct kv_span text, const struct shape *s)
 	/* Then the problem of the line says it all. */
 	l->silent = l->kind.is == KIND_LINES && !l->walked;
 	if (!l->plain &&
-	    !(s->broken && !s->in_text && l->kind.is == KIND_LINES))
+	    !(s->broken && !s->keyless && !s->in_text &&
+		l->kind.is == KIND_LINES))
 		found = look_inside(l, text);
 	l->silent = false;
 	if (found > 0 || shape_is_opening(text))

@@ -99,6 +99,20 @@ def test_lines_that_sshd_refuses_are_reported(scratch):
             equal(check_all(alone, status=2), ([], [(1, wrong[number - 2][1])]), f"{title}, alone")
 
 
+def test_a_key_behind_the_name_of_a_type_and_other_words_is_judged_too(scratch):
+    """ssh-keygen -l reads the first of these lines, sshd none."""
+    rsa, ed = made()["rsa-3072"], made()["ed25519"]
+    for line in (f"ssh-rsa {rsa.plain}", f"ssh-rsa : {rsa.base64}", f"ssh-rsa keys are: {rsa.plain}",
+                 f"no-pty ssh-ed25519 {rsa.plain}"):
+        for before, keys in (("", [rsa]), (f"{ed.line}\n", [ed, rsa])):
+            path = write(scratch / "d" / "file", before, line, "\n")
+            wanted = [key.fingerprint for key in keys]
+            found, wrong = check_all(path, status=2)
+            equal(([one.fingerprint for one in found], [number for number, _ in wrong]), (wanted, [len(keys)]), line)
+            result = check("--all", path.parent, status=0)
+            equal([one.fingerprint for one in findings(result, path)], wanted, f"{line}, in a directory")
+
+
 def test_reasons_say_what_is_wrong(scratch):
     ed = made()["ed25519"]
     for line, reason in (
