@@ -585,11 +585,14 @@ find_all(struct finder *f)
 			report_problem(f, "too many PEM blocks on one line");
 			break;
 		}
-		if (place.end.len > 0) {
+		if (place.keyless) {
+			/* Its text may hold keys. */
+			place.body.len = 0;
+			if (place.end.len > 0)
+				report_block(f, &place);
+		} else if (place.end.len > 0) {
 			report_block(f, &place);
 			end = (size_t)(place.end.p - f->text.p) + place.end.len;
-		} else if (place.keyless) {
-			/* Its text may hold keys. */
 		} else if (f->nested == 0 && is_rest_empty(place.body)) {
 			report_text(f, INSIDE_BEGIN, place.begin);
 		} else if (begins_base64(place.body)) {

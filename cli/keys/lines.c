@@ -14,38 +14,106 @@
 #define BINARY_BYTES 4096
 
 static size_t look_inside(struct lines *l, struct kv_span text);
+static void read_line(struct lines *l, struct kv_span text);
+static void read_waiting(struct lines *l);
+static void cut_block(struct lines *l);
 
-/* Reports a block without an END line, if it may hold a key, and drops it. */
+/* Removes the first line of a text, and its line end. */
+static struct kv_span
+take_line(struct kv_span *text)
+{
+	const uint8_t *nl = memchr(text->p, '\n', text->len);
+	const struct kv_span line = { text->p,
+		nl != NULL ? (size_t)(nl - text->p) : text->len };
+
+	text->p += line.len + (nl != NULL);
+	text->len -= line.len + (nl != NULL);
+	return line;
+}
+
+/*
+ * Reads the lines behind the BEGIN line of the block, which is none, as those of
+ * any text, and drops the block. None of them is a problem for having no key.
+ */
+static void
+read_again(struct lines *l)
+{
+	struct kv_span rest = block_text(&l->block);
+	/* The lines may begin a block, which needs memory of its own. */
+	uint8_t *room = *l->block.room;
+	const size_t len = rest.len;
+	const uint64_t now = l->found.line;
+	const bool walked = l->walked;
+
+	*l->block.room = NULL;
+	l->block.is_open = false;
+	kind_decide(&l->kind, KIND_TEXT, &l->found);
+	l->walked = l->again = true;
+	l->found.line = l->block.line;
+	(void)take_line(&rest);
+	while (rest.len > 0) {
+		l->found.line++;
+		read_line(l, take_line(&rest));
+	}
+	read_waiting(l);
+	cut_block(l);
+	l->walked = walked;
+	l->again = false;
+	l->found.line = now;
+	explicit_bzero(room, len);
+	free(*l->block.room);
+	*l->block.room = room;
+}
+
+/*
+ * Reports a block without an END line, if it may hold a key, and drops it. One of
+ * a kind that holds no key may be a text with keys.
+ */
 static void
 cut_block(struct lines *l)
 {
-	if (l->block.is_open && !l->block.is_keyless)
-		found_problem(&l->found, l->block.line, "PEM block has no end");
+	const struct block *b = &l->block;
+
+	if (b->is_open && !b->is_keyless) {
+		found_problem(&l->found, b->line, "PEM block has no end");
+	} else if (b->is_open && !l->plain) {
+		if (b->too_long)
+			found_problem(&l->found, b->line,
+			    "PEM block is too long");
+		read_again(l);
+	}
 	block_close(&l->block);
+}
+
+/* sshd ignores PEM: a key on a line inside a block counts. */
+static bool
+read_key_in_block(struct lines *l, struct kv_span text)
+{
+	struct kv_line line = { 0 };
+
+	if (kv_line_parse(text, l->blob, KV_BLOB_MAX_BYTES, &line) != KV_OK ||
+	    line.is_blank)
+		return false;
+	found_key(&l->found, l->found.line, &line.key, line.comment);
+	return true;
 }
 
 /* Looks for keys between the BEGIN and the END of a block that is no key. */
 static void
 look_inside_block(struct lines *l)
 {
-	struct kv_span rest = block_text(&l->block);
+	struct kv_span rest = block_text(&l->block), text;
 	const uint64_t last = l->found.line;
-	uint64_t *line = &l->found.line;
 
 	l->in_block = true;
-	for (*line = l->block.line; *line <= last; (*line)++) {
-		const uint8_t *nl = rest.len > 0 ?
-		    memchr(rest.p, '\n', rest.len) :
-		    NULL;
-		size_t len = nl != NULL ? (size_t)(nl - rest.p) : rest.len;
-
-		if (*line != l->block.line && *line != last && len > 0)
-			(void)look_inside(l, (struct kv_span){ rest.p, len });
-		len += nl != NULL;
-		rest.p += len;
-		rest.len -= len;
+	l->found.line = l->block.line;
+	(void)take_line(&rest);
+	while (++l->found.line < last) {
+		text = take_line(&rest);
+		if (!read_key_in_block(l, text))
+			(void)look_inside(l, text);
 	}
-	*line = last;
+	l->found.line = last;
 	l->in_block = false;
 }
 
@@ -80,6 +148,9 @@ add_to_block(struct lines *l, struct kv_span text)
 	if (b->is_open && pem_is_begin(text))
 		cut_block(l);
 	if (!b->is_open) {
+		/* No line is read a third time. */
+		if (l->again && pem_is_keyless(text))
+			return;
 		if (!block_open(b, l->found.line)) {
 			found_problem(&l->found, l->found.line,
 			    strerror(errno));
@@ -459,11 +530,17 @@ join_line(struct lines *l, struct kv_span text)
 	return fold_start(&l->fold, text, l->ldif, l->found.line);
 }
 
+/* Reads what waits for more lines, which do not come. */
+static void
+read_waiting(struct lines *l)
+{
+	read_joined(l);
+	read_owned(l, true);
+}
+
 static void
 read_line(struct lines *l, struct kv_span text)
 {
-	struct kv_line line = { 0 };
-
 	if (l->block.is_open || pem_is_begin(text)) {
 		read_joined(l);
 		read_owned(l, false);
@@ -473,12 +550,13 @@ read_line(struct lines *l, struct kv_span text)
 			read_line(l, text);
 			return;
 		}
-		/* sshd ignores PEM: a key on a line inside a block counts. */
-		if (kv_line_parse(text, l->blob, KV_BLOB_MAX_BYTES, &line) ==
-			KV_OK &&
-		    !line.is_blank)
-			found_key(&l->found, l->found.line, &line.key,
-			    line.comment);
+		/* All of a block without a key is read at its end. */
+		if (!l->block.is_keyless || l->plain) {
+			(void)read_key_in_block(l, text);
+		} else if (l->block.is_open && l->block.too_long) {
+			cut_block(l);
+			read_line(l, text);
+		}
 		return;
 	}
 	if (read_json_line(l, text) ||
@@ -594,6 +672,7 @@ lines_read_part(struct lines *l, struct long_line *line, struct kv_span part,
 	size_t used;
 
 	if (first) {
+		cut_block(l);
 		*line = (struct long_line){
 			.found = l->found.n,
 			.started = true,
@@ -657,8 +736,7 @@ finish_findings(struct lines *l)
 void
 lines_finish(struct lines *l)
 {
-	read_joined(l);
-	read_owned(l, true);
+	read_waiting(l);
 	cut_block(l);
 	finish_findings(l);
 	kind_finish(&l->kind, &l->found);

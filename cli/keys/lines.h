@@ -33,6 +33,7 @@ struct lines {
 	bool ldif;	  /* a line dn: was read */
 	bool silent;	  /* nothing inside a line is a problem */
 	bool in_block;	  /* keys are looked for between its BEGIN and END */
+	bool again;	  /* lines behind a BEGIN without an END are read */
 };
 
 /* Reads whole lines. The last may lack its line end. */

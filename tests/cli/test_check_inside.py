@@ -323,10 +323,10 @@ def test_pem_blocks_of_other_programs_are_no_problems(scratch):
             for words in ([path], [path.parent]):
                 result = check("--all", *words, status=0)
                 equal(len(result.lines), keys, f"{label}: {data}")
-        # A key inside such a block is not hidden by it.
-        hidden = write(scratch / "d" / "file", f"-----BEGIN {label}-----\n", json.dumps({"k": ed.line}),
-                       f"\n-----END {label}-----\n")
-        equal(fingerprints(check("--all", hidden, status=0)), [ed.fingerprint], label)
+        # A key inside such a block is not hidden by it, nor told twice.
+        for row in (json.dumps({"k": ed.line}), ed.line):
+            hidden = write(scratch / "d" / "file", f"-----BEGIN {label}-----\n", row, f"\n-----END {label}-----\n")
+            equal(fingerprints(check("--all", hidden, status=0)), [ed.fingerprint], label)
 
 
 def test_keys_behind_other_blocks_in_a_block_of_another_program_are_found_once(scratch):
@@ -338,6 +338,46 @@ def test_keys_behind_other_blocks_in_a_block_of_another_program_are_found_once(s
         path = write(scratch / "file", "-----BEGIN PGP MESSAGE-----\n", rows[0], between, rows[1], between,
                      "-----END PGP MESSAGE-----\n")
         assert fingerprints(check("--all", path, status=0)) == [key.fingerprint for key in keys], between
+
+
+def test_a_block_of_another_program_without_an_end_hides_no_key(scratch):
+    """Up to the next BEGIN line, to the end of the file, or to a long line."""
+    ed, rsa, other = (made()[name] for name in ("ed25519", "rsa-3072", "other"))
+
+    def rows(key):
+        yield f'key: "{key.line}"\n'
+        yield f"{key.line}\n"
+        yield json.dumps({"k": key.line}) + "\n"
+        yield f"dn: uid=x\n{fold('sshPublicKey: ' + key.line, 40)}\n"
+        yield f"k = '{openssh_pem(key.blob).strip()}'\n"
+        yield textwrap.fill(b64(key.line), 64) + "\n"
+
+    for label in FOREIGN:
+        begin = f"-----BEGIN {label}-----\n"
+        for row, another in zip(rows(ed), rows(other)):
+            for text, more in ((begin + "a: b\n" + row, []), (begin + row + begin + another, [other]),
+                               (begin + row + pem("PUBLIC KEY", rsa.oracle.published[0]), [rsa]),
+                               (f"{rsa.line}\n{begin}key: '{ed.line}'\n", [rsa])):
+                path = write(scratch / "d" / "file", text)
+                wanted = sorted(key.fingerprint for key in [ed, *more])
+                for words in (path, path.parent):
+                    equal(sorted(fingerprints(check("--all", words, status=0))), wanted, text)
+    for text in (f"-----BEGIN CMS-----\nx: {ed.line}\n" + "x" * (2 * MIB) + "\n",
+                 "-----BEGIN CMS-----\n" + f"{'x' * 1000}\n" * 1048 + f"x: {ed.line}\n" + "y\n" * 100):
+        path = write(scratch / "d" / "file", text)
+        equal(fingerprints(check("--all", path.parent, status=2 if "y" in text else 0)), [ed.fingerprint], "long")
+
+
+def test_a_block_of_another_program_on_one_line_hides_no_key(scratch):
+    ed, other = made()["ed25519"], made()["other"]
+    for label in FOREIGN:
+        for text in (ed.line, f"cut\n{openssh_pem(ed.blob)}-----BEGIN {label}-----\nAAAA"):
+            block = f"x -----BEGIN {label}-----\nfoo\n{text}\n-----END {label}-----\n"
+            path = write(scratch / "d" / "file", json.dumps({"d": block, "k": other.line}) + "\n")
+            for words in (path, path.parent):
+                equal(fingerprints(check("--all", words, status=0)), [ed.fingerprint, other.fingerprint], block)
+        path = write(scratch / "d" / "file", json.dumps({"d": pem(label, bytes(range(200))), "k": other.line}) + "\n")
+        equal(fingerprints(check("--all", path.parent, status=0)), [other.fingerprint], label)
 
 
 def test_a_signature_of_ssh_keygen_is_no_problem(scratch):
@@ -596,5 +636,7 @@ def test_hostile_texts_take_no_time(scratch):
                  ("-----BEGIN X-----" + start) * 30_000, "PuTTY-User-Key-File-2: x\\nPrivate-MAC: " * 30_000,
                  "dn: x\n" + " AAAA\n" * 100_000, ("A" * 60 + "\n") * 20_000, (packed + " ") * 4,
                  "-----BEGIN PGP MESSAGE-----\n" + "x -----BEGIN CMS-----AAAA-----END CMS-----\n" * 40 +
-                 "-----END PGP MESSAGE-----"):
+                 "-----END PGP MESSAGE-----", "-----BEGIN CMS-----\n" * 200_000,
+                 "-----BEGIN CMS-----" * 40_000 + "-----END CMS-----", "-----BEGIN CMS-----\n" +
+                 "\"-----BEGIN PUBLIC KEY-----\"\n\"-----BEGIN CMS-----\"\n" * 18_000):
         check("--all", write(scratch / "d" / "file", text + "\n").parent)
