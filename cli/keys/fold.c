@@ -81,6 +81,12 @@ append(struct fold *f, struct kv_span text)
 	return true;
 }
 
+static bool
+is_padded(struct kv_span word)
+{
+	return word.len > 0 && word.p[word.len - 1] == '=';
+}
+
 bool
 fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 {
@@ -91,6 +97,8 @@ fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 		return false;
 	f->ldif = ldif;
 	f->line = line;
+	f->width = word.len;
+	f->ended = is_padded(word);
 	return append(f, ldif ? text : word);
 }
 
@@ -102,7 +110,11 @@ fold_add(struct fold *f, struct kv_span text)
 	if (f->ldif)
 		return text.len > 0 && text.p[0] == ' ' &&
 		    append(f, (struct kv_span){ text.p + 1, text.len - 1 });
-	return inside_is_base64(word) && append(f, word);
+	/* Lines of other lengths are other texts: a name would shift the letters. */
+	if (f->ended || word.len > f->width || !inside_is_base64(word))
+		return false;
+	f->ended = word.len < f->width || is_padded(word);
+	return append(f, word);
 }
 
 void

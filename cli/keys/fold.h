@@ -15,6 +15,8 @@
 struct fold {
 	uint8_t *text; /* NULL: no line is joined */
 	size_t len, cap;
+	size_t width;  /* length of the first line of base64 */
+	bool ended;    /* a shorter line of base64, or padding, was the last */
 	uint64_t line; /* number of the first */
 	bool ldif;     /* else base64 */
 };

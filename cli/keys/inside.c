@@ -352,7 +352,8 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 		report_text(f, INSIDE_UNKNOWN, word);
 		return end;
 	}
-	if (!middle) {
+	/* In a long word, each AAAA in the middle would decode all the rest. */
+	if (!middle || base64.len <= PLAIN_MAX_CHARS) {
 		err = read_whole(f,
 		    (struct kv_span){ base64.p, base64.len + padding }, word,
 		    &len, &key);
@@ -360,7 +361,7 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 			report_key(f, &key, end + padding);
 			return end;
 		}
-		if (err == KV_ERR_TYPE_MISMATCH) {
+		if (!middle && err == KV_ERR_TYPE_MISMATCH) {
 			report_problem(f, kv_strerror(err));
 			return end;
 		}

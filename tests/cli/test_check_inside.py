@@ -609,6 +609,25 @@ def test_base64_in_base64_and_utf_16_in_base64_are_read(scratch):
         equal(fingerprints(check("--all", path.parent, status=0)), [ed.fingerprint], text[:30])
 
 
+def test_bare_base64_of_keys_on_lines_is_found_behind_any_other(scratch):
+    """As awk prints the second word of each line. Lines of one length may be one text that was cut, others are not."""
+    keys = [made()[name] for name in ("ed25519", "p256", "rsa", "rsa-3072", "p384", "p521", "other")]
+    by_ca = certificate(made()["ed25519"], made()["rsa"]).read_text().split()[1]
+    for one in keys:
+        for other in keys:
+            if one is other:
+                continue
+            wanted = sorted([one.fingerprint, other.fingerprint])
+            for text in (f"{one.base64}\n{other.base64}\n", f"ann\n{one.base64}\nbob\n{other.base64}\ncarol\n",
+                         f"{one.base64}{other.base64}\n", f"ann\n{b64(one.line)}\nbob\n{b64(other.line)}\n"):
+                path = write(scratch / "d" / "file", text)
+                for words in (path, path.parent):
+                    equal(sorted(fingerprints(check("--all", words, status=0))), wanted, text)
+    path = write(scratch / "d" / "file", f"{made()['other'].base64}{by_ca}\n")
+    equal(sorted(fingerprints(check("--all", path.parent, status=0))),
+          sorted(made()[name].fingerprint for name in ("other", "ed25519", "rsa")), "a certificate")
+
+
 def test_packed_data_in_base64_that_is_not_read_is_a_problem(scratch):
     line = f"{made()['ed25519'].line}\n".encode()
     for data, reason in ((gzip.compress(bytes(2 * MIB) + line),

@@ -46,6 +46,16 @@ lines_of_base64_are_joined_and_prose_is_not(void **state)
 	assert_false(fold_add(&fold, span_of("two words")));
 	assert_false(fold_add(&fold, span_of("")));
 	expect(WORD WORD "AA==", 9);
+	/* Lines of other lengths are other texts. */
+	assert_true(fold_start(&fold, span_of(WORD), false, 9));
+	assert_false(fold_add(&fold, span_of(WORD "A")));
+	assert_true(fold_add(&fold, span_of("bob")));
+	assert_false(fold_add(&fold, span_of("bob")));
+	assert_false(fold_add(&fold, span_of(WORD)));
+	expect(WORD "bob", 9);
+	assert_true(fold_start(&fold, span_of(WORD "="), false, 9));
+	assert_false(fold_add(&fold, span_of(WORD)));
+	expect(WORD "=", 9);
 	assert_false(fold_start(&fold, span_of("word"), false, 9));
 	assert_false(fold_start(&fold, span_of(WORD " and more"), false, 9));
 }
