@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Recognises the form of bare DER by its outermost elements. */
+#include <string.h>
+
 #include "keys/der_element.h"
 #include "keys/pem_forms.h"
 
@@ -38,6 +40,39 @@ pem_looks_like_der(struct kv_span data)
 	return data.len == 0 || data.p[0] == DER_OID ||
 	    (outer >= 0x80 &&
 		(data.p[0] == DER_CONTEXT_0 || data.p[0] == DER_INTEGER));
+}
+
+bool
+pem_der_names_key(struct kv_span data)
+{
+	static const char *const oids[] = {
+		"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", /* rsaEncryption */
+		"\x2a\x86\x48\xce\x3d\x02\x01",		/* id-ecPublicKey */
+		"\x2a\x86\x48\xce\x38\x04\x01",		/* id-dsa */
+		"\x2b\x65",				/* Ed25519, X25519... */
+		"\x2a\x86\x48\x86\xf7\x0d\x01\x05",	/* PKCS #5 */
+		"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x01", /* of PKCS #12 */
+	};
+	struct kv_span content, oid;
+	size_t len;
+	uint8_t tag;
+
+	/* The end may be missing. */
+	if (der_get_header(&data, &tag, &len) != DER_WHOLE ||
+	    tag != DER_SEQUENCE || !der_get_element(&data, &tag, &content))
+		return false;
+	/* PKCS#8 has its version before. */
+	if (tag == DER_INTEGER && !der_get_element(&data, &tag, &content))
+		return false;
+	if (tag != DER_SEQUENCE || !der_get_element(&content, &tag, &oid) ||
+	    tag != DER_OID)
+		return false;
+	for (size_t i = 0; i < sizeof(oids) / sizeof(oids[0]); i++) {
+		len = strlen(oids[i]);
+		if (oid.len >= len && memcmp(oid.p, oids[i], len) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Reads a SEQUENCE that starts with an INTEGER: private or PKCS#1. */

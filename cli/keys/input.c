@@ -232,8 +232,9 @@ read_der(struct reader *r, struct kv_span data)
 	if (pem_read_der(data, &key, why, sizeof(why))) {
 		found_pem_key(&r->lines.found, 1, &key);
 		pem_key_free(&key);
-	} else if (!r->lines.walked)
+	} else if (!r->lines.walked || pem_der_names_key(data)) {
 		found_problem(&r->lines.found, 1, why);
+	}
 	/*
 	 * sshd reads any file as text: keys on lines in it count, too. Other
 	 * lines get no message.

@@ -71,6 +71,12 @@ bool pem_looks_like_der(struct kv_span data);
 bool pem_read_der(struct kv_span data, struct pem_key *key, char *why,
     size_t cap);
 
+/*
+ * Whether such an element is certainly meant to be a key, although pem_read_der
+ * may not read it: it names the algorithm of a key, or of an encrypted one.
+ */
+bool pem_der_names_key(struct kv_span data);
+
 void pem_key_free(struct pem_key *key);
 
 #endif

@@ -150,6 +150,30 @@ def test_encrypted_private_keys_say_what_to_give_instead(scratch):
                   "---- END SSH2 ENCRYPTED PRIVATE KEY ----\n"), "private key of the program from ssh.com")
 
 
+def test_keys_in_der_that_cannot_be_read_are_problems_in_a_directory_too(scratch):
+    """DER in other forms may be anything: only a file that is named says that it is a key."""
+    path, secret = scratch / "d" / "file", ("-passout", "pass:secret")
+
+    def told(data):
+        write(path, data)
+        found = run("check", "--all", "--filter", empty_filter(), path.parent, status=(0, 2))[1].splitlines()
+        return [line.removeprefix(f"keyveto: {path}:1: ") for line in found if str(path) in line]
+
+    path.parent.mkdir()
+    for key in made(scratch, "rsa", "P-256", "ed25519"):
+        for words in (("-v2", "aes-256-cbc"), ("-v1", "PBE-SHA1-3DES")):
+            equal(told(key.command("pkcs8", "-topk8", "-outform", "DER", *words, *secret)), [ENCRYPTED], str(words))
+        pkcs8 = key.command("pkcs8", "-topk8", "-nocrypt", "-outform", "DER")
+        for data in (pkcs8[:-1], pkcs8[:40], key.spki[:-1]):
+            equal(told(data), ["DER is cut short"], key.name)
+        if key.name != "ed25519":           # any bytes are one
+            equal(told(pkcs8[:36] + bytes(len(pkcs8) - 36)), ["private key is malformed"], f"{key.name}: damaged")
+        equal(told(pkcs8), [], key.name)
+    digest = sshkey.der_seq(sshkey.der_seq(sshkey.der_oid("2.16.840.1.101.3.4.2.1"), sshkey.der(5)),
+                            sshkey.der(4, bytes(32)))
+    equal(told(digest), [], "a digest")
+
+
 def test_keyveto_asks_for_no_passphrase_even_on_a_terminal(scratch):
     key, = made(scratch, "rsa")
     paths = []
