@@ -16,6 +16,8 @@
 static size_t look_inside(struct lines *l, struct kv_span text);
 static void read_line(struct lines *l, struct kv_span text);
 static void read_waiting(struct lines *l);
+static void tell_key(struct lines *l, const struct shape *s,
+    struct kv_span text);
 static void cut_block(struct lines *l);
 
 /* Removes the first line of a text, and its line end. */
@@ -85,32 +87,23 @@ cut_block(struct lines *l)
 	block_close(&l->block);
 }
 
-/* sshd ignores PEM: a key on a line inside a block counts. */
-static bool
-read_key_in_block(struct lines *l, struct kv_span text)
-{
-	struct kv_line line = { 0 };
-
-	if (kv_line_parse(text, l->blob, KV_BLOB_MAX_BYTES, &line) != KV_OK ||
-	    line.is_blank)
-		return false;
-	found_key(&l->found, l->found.line, &line.key, line.comment);
-	return true;
-}
-
 /* Looks for keys between the BEGIN and the END of a block that is no key. */
 static void
 look_inside_block(struct lines *l)
 {
 	struct kv_span rest = block_text(&l->block), text;
 	const uint64_t last = l->found.line;
+	struct shape s;
 
 	l->in_block = true;
 	l->found.line = l->block.line;
 	(void)take_line(&rest);
 	while (++l->found.line < last) {
 		text = take_line(&rest);
-		if (!read_key_in_block(l, text))
+		shape_read(text, l->blob, &s);
+		if (s.is == SHAPE_KEY)
+			tell_key(l, &s, text);
+		else
 			(void)look_inside(l, text);
 	}
 	l->found.line = last;
@@ -227,15 +220,26 @@ look_inside(struct lines *l, struct kv_span text)
 	return inside_find(text, l->blob, on_inside, l);
 }
 
-/* Reads a line with a key, as sshd reads it. */
+/* A line ends at a NUL for sshd. In a list made with NULs, keys follow it. */
 static void
-read_key(struct lines *l, const struct shape *s)
+look_behind_nul(struct lines *l, struct kv_span text)
 {
-	kind_decide(&l->kind, s->in_text ? KIND_TEXT : KIND_LINES, &l->found);
+	const uint8_t *nul = memchr(text.p, '\0', text.len);
+
+	if (nul != NULL && !l->plain)
+		(void)look_inside(l,
+		    (struct kv_span){ nul, (size_t)(text.p + text.len - nul) });
+}
+
+/* Reports the key of a line, and those behind it. */
+static void
+tell_key(struct lines *l, const struct shape *s, struct kv_span text)
+{
 	found_key(&l->found, l->found.line, &s->line.key, s->line.comment);
 	/* To sshd, a key in a comment is none. */
 	if (!l->plain && (s->in_text || l->kind.is == KIND_TEXT))
 		(void)look_inside(l, s->line.comment);
+	look_behind_nul(l, text);
 }
 
 /* Tells if a line without a key must stand in a file of keys. */
@@ -282,7 +286,9 @@ read_one_line(struct lines *l, struct kv_span text)
 	shape_read(text, l->blob, &s);
 	switch (s.is) {
 	case SHAPE_KEY:
-		read_key(l, &s);
+		kind_decide(&l->kind, s.in_text ? KIND_TEXT : KIND_LINES,
+		    &l->found);
+		tell_key(l, &s, text);
 		break;
 	case SHAPE_BLANK:
 		if (!l->plain && s.has_more)
@@ -291,6 +297,7 @@ read_one_line(struct lines *l, struct kv_span text)
 	case SHAPE_NEW_TYPE:
 		kind_decide(&l->kind, KIND_LINES, &l->found);
 		found_unknown_type(&l->found, s.line.type);
+		look_behind_nul(l, text);
 		break;
 	case SHAPE_MARKED:
 		kind_decide(&l->kind, KIND_LINES, &l->found);
@@ -538,6 +545,17 @@ read_waiting(struct lines *l)
 	read_owned(l, true);
 }
 
+/* sshd ignores PEM: a key on a line inside a block counts. */
+static void
+read_key_in_block(struct lines *l, struct kv_span text)
+{
+	struct kv_line line = { 0 };
+
+	if (kv_line_parse(text, l->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK &&
+	    !line.is_blank)
+		found_key(&l->found, l->found.line, &line.key, line.comment);
+}
+
 static void
 read_line(struct lines *l, struct kv_span text)
 {
@@ -552,7 +570,7 @@ read_line(struct lines *l, struct kv_span text)
 		}
 		/* All of a block without a key is read at its end. */
 		if (!l->block.is_keyless || l->plain) {
-			(void)read_key_in_block(l, text);
+			read_key_in_block(l, text);
 		} else if (l->block.is_open && l->block.too_long) {
 			cut_block(l);
 			read_line(l, text);
@@ -628,23 +646,31 @@ lines_are_separate(const struct lines *l)
 }
 
 /*
- * Reads the start of a long line, as sshd does. Returns true if nothing behind
- * it counts.
+ * Reads the start of a long line, as sshd does. Returns how much of it is read,
+ * and sets *donep if nothing behind that counts, up to a NUL.
  */
-static bool
-read_start(struct lines *l, struct kv_span start)
+static size_t
+read_start(struct lines *l, struct kv_span start, bool *donep)
 {
 	const struct kv_span no_comment = { start.p, 0 };
 	struct kv_line line;
+	size_t head;
 
+	*donep = false;
 	/* sshd takes any number of blanks before a key. */
 	if (kv_line_parse(start, l->blob, KV_BLOB_MAX_BYTES, &line) != KV_OK ||
 	    shape_skip_blanks(start).len == 0)
-		return false;
-	if (line.is_blank)
-		return !shape_has_more(start);
+		return 0;
+	if (line.is_blank) {
+		*donep = !shape_has_more(start);
+		return 0;
+	}
 	found_key(&l->found, l->found.line, &line.key, no_comment);
-	return l->kind.is != KIND_TEXT;
+	*donep = l->kind.is != KIND_TEXT;
+	head = (size_t)(line.base64.p - start.p);
+	if (!*donep && !l->plain)
+		(void)look_inside(l, (struct kv_span){ start.p, head });
+	return head + line.base64.len;
 }
 
 /* How much of a long line can be read alone: up to a mark that ends no key. */
@@ -669,7 +695,8 @@ lines_read_part(struct lines *l, struct long_line *line, struct kv_span part,
     bool more)
 {
 	const bool first = !line->started;
-	size_t used;
+	const uint8_t *nul;
+	size_t used, at = 0;
 
 	if (first) {
 		cut_block(l);
@@ -686,11 +713,19 @@ lines_read_part(struct lines *l, struct long_line *line, struct kv_span part,
 	}
 	line->json = line->json && read_json(l, part, more, &used);
 	if (first && !line->json)
-		line->done = read_start(l, part);
-	if (!line->json)
+		at = read_start(l, part, &line->done);
+	if (!line->json) {
 		used = more ? cut_part(part) : part.len;
-	if (!line->json && !line->done && !l->plain)
-		(void)look_inside(l, (struct kv_span){ part.p, used });
+		used = used < at ? at : used;
+	}
+	if (line->done && !line->nul &&
+	    (nul = memchr(part.p + at, '\0', used - at)) != NULL) {
+		line->nul = true;
+		at = (size_t)(nul - part.p);
+	}
+	if (!line->json && (!line->done || line->nul) && !l->plain)
+		(void)look_inside(l,
+		    (struct kv_span){ part.p + at, used - at });
 	/* A block cannot begin at the end of a part of a line. */
 	cut_block(l);
 	return used;

@@ -47,7 +47,8 @@ struct long_line {
 	uint64_t found; /* before it */
 	bool started;
 	bool json;   /* it is JSON so far */
-	bool done;   /* nothing behind its start counts */
+	bool done;   /* nothing behind its start counts, up to a NUL */
+	bool nul;    /* there was one */
 	bool binary; /* its start is no text */
 };
 

@@ -289,9 +289,12 @@ quick_hash(struct kv_span text, unsigned int flags,
 
 		line[n].done = read_key(&workshop, text,
 		    (flags & QUICK_ECDSA) != 0, &used, &t);
-		h->n += line[n].done;
 		nl = memchr(text.p + used, '\n', text.len - used);
 		line[n].len = nl != NULL ? (size_t)(nl - text.p) + 1 : text.len;
+		/* Behind a NUL there may be another key. */
+		if (memchr(text.p + used, '\0', line[n].len - used) != NULL)
+			line[n].done = false;
+		h->n += line[n].done;
 		if (!line[n].done)
 			more = (flags & QUICK_IN_ORDER) == 0 &&
 			    !pem_is_begin((struct kv_span){ text.p,

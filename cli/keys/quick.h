@@ -3,9 +3,10 @@
  * keys/quick: reads the keys of a large text without copying a line.
  *
  * It knows one form of line only: TYPE, a blank, canonical base64, then the end
- * of the line or a blank and a comment; only for common types, canonically
- * encoded. kv_line reads such a line as exactly one key. All other lines are
- * left to kv_line, as are keys that need no secret (kv_nosecret): they decide.
+ * of the line or a blank and a comment without a NUL; only for common types,
+ * canonically encoded. kv_line reads such a line as exactly one key. All other
+ * lines are left to kv_line, as are keys that need no secret (kv_nosecret): they
+ * decide.
  * tests/unit/test_quick.c proves that both ways agree.
  *
  * Without it and the look-ups of sets/quick_judge, keyveto check takes 7 times

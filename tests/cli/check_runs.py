@@ -92,7 +92,7 @@ def accepted_lines():
         yield f"many {name} in the base64", f"{kind} {code.join(data)} c", ed, "c"
     yield "CR before padding", f"{p256.token} {p256.base64[:-1]}\r=\f\v c", p256, "c"
     yield "NUL after the key", f"{ed.plain}\0junk", ed, ""
-    yield "NUL in the comment", f"{ed.plain} a\0{rsa.plain}", ed, "a"
+    yield "NUL in the comment", f"{ed.plain} a\0{rsa.token} x", ed, "a"
     for token in ("rsa-sha2-256", "rsa-sha2-512"):
         yield f"token {token}", f"{token} {rsa.base64} c", rsa, "c"
         yield f"options and token {token}", f"no-pty {token} {rsa.base64} c", rsa, "c"

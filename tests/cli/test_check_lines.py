@@ -224,6 +224,32 @@ def test_a_key_in_a_line_over_1_mib_is_never_passed_over(scratch):
     check_all(write(scratch / "comment", "#", "x" * size, "\n"), status=0)
 
 
+def test_keys_behind_a_nul_are_found_once(scratch):
+    """sshd ends a line there. A list that find -print0 or sort -z made goes on, and so does an image of a disk."""
+    ed, rsa, p256 = (made()[name] for name in ("ed25519", "rsa-3072", "p256"))
+    bad = listing(scratch / "bad.pkbf", rsa)
+    for before in ("", f"{p256.line}\n", "keys {\n", "# a\n"):
+        for between in ("\0", " c\0", "\0" * 9, " c\0x ", "\0" * (3 * MIB), " " + "c" * (2 * MIB) + "\0\0"):
+            path = write(scratch / "d" / "file", f"{before}{ed.plain}{between}{rsa.line}\0{p256.plain}\0")
+            wanted = ["p256"] * (p256.line in before) + ["ed25519", "rsa-3072", "p256"]
+            for words in (path, path.parent):
+                result = check("--all", words, status=0)
+                what = f"{before!r}, {between[:9]!r}, {words}"
+                equal([one.fingerprint for one in findings(result, path)], [made()[one].fingerprint for one in wanted],
+                      what)
+                equal(len(check(words, filters=[bad], status=1).lines), 1, what)
+    # In a file of keys, the comment of a key stays one.
+    path = write(scratch / "file", f"{ed.plain} {p256.plain}\0{rsa.plain}\n" * 3)
+    equal(len(check("--all", path, status=0).lines), 6, "comment")
+
+
+def test_a_key_before_a_long_comment_in_another_text_is_told_once(scratch):
+    ed, rsa = made()["ed25519"], made()["rsa"]
+    path = write(scratch / "file", f'keys {{\nenvironment="A={rsa.plain}" {ed.plain} {"x" * (2 * MIB)}\n}}\n')
+    found = [one.fingerprint for one in findings(check("--all", path, status=0), path)]
+    equal(sorted(found), sorted([ed.fingerprint, rsa.fingerprint]), "keys")
+
+
 def test_several_long_lines_keep_the_count_of_lines(scratch):
     """The long lines stand together and apart."""
     ed = made()["ed25519"]

@@ -110,6 +110,8 @@ def test_keys_and_fingerprints_come_in_any_form(scratch):
     certificate = keys.certify(some[1], some[0], "root").certificate
     files = {
         "keys": ("".join(f"{one.key}\n" for one in some), 3),
+        "NUL": ("\0".join(f"{one.key} x" for one in some), 3),
+        "bare": ("".join(f"{str(one.key).split()[1]}\n" for one in some), 3),
         "certificate": (f"{certificate}\n", 1),
         "list": ("# banned\n\n" + "".join(f"{mark}\n" for mark in marks), 3),
         "yaml": ("---\nbanned:\n" + "".join(f"  - {mark} # why\r\n" for mark in marks), 3),
