@@ -422,6 +422,7 @@ find_packed(struct finder *f, struct kv_span gzip)
 {
 	uint8_t *buf;
 	size_t len;
+	bool whole;
 
 	if (*f->unpacked >= UNPACKED_ALL_MAX) {
 		/* Once is enough. */
@@ -437,16 +438,39 @@ find_packed(struct finder *f, struct kv_span gzip)
 		report_problem(f, kv_strerror(KV_ERR_MEMORY));
 		return;
 	}
-	len = unpack_memory(gzip, buf, UNPACKED_MAX);
+	whole = unpack_memory(gzip, buf, UNPACKED_MAX, &len);
 	*f->unpacked += len;
 	find_inside_data(f, (struct kv_span){ buf, len });
 	if (len == UNPACKED_MAX) {
 		report_problem(f,
 		    "gzip in base64 unpacks to more than 1 MiB; "
 		    "the rest was not read");
+	} else if (!whole) {
+		report_problem(f, "gzip in base64 is damaged or cut short");
 	}
 	explicit_bzero(buf, len);
 	free(buf);
+}
+
+/* Decodes a word of base64 into cap bytes. Its padding may be missing. */
+static size_t
+decode_word(struct kv_span base64, size_t padding, uint8_t *buf, size_t cap)
+{
+	char last[4] = { '=', '=', '=', '=' };
+	size_t len, used, more = 0;
+
+	if (kv_base64_decode((const char *)base64.p, base64.len + padding, buf,
+		cap, &len) == KV_OK)
+		return len;
+	used = kv_base64_decode_groups(base64.p, base64.len, buf, cap);
+	len = used / 4 * 3;
+	if (base64.len - used < sizeof(last)) {
+		memcpy(last, base64.p + used, base64.len - used);
+		if (kv_base64_decode(last, sizeof(last), buf + len, cap - len,
+			&more) == KV_OK)
+			len += more;
+	}
+	return len;
 }
 
 /* Decodes a word of base64, and looks for keys in it. */
@@ -462,12 +486,7 @@ find_nested(struct finder *f, struct kv_span base64, size_t padding)
 		report_problem(f, kv_strerror(KV_ERR_MEMORY));
 		return;
 	}
-	data.p = buf;
-	if (kv_base64_decode((const char *)base64.p, base64.len + padding, buf,
-		cap, &data.len) != KV_OK)
-		data.len = kv_base64_decode_groups(base64.p, base64.len, buf,
-			       cap) /
-		    4 * 3;
+	data = (struct kv_span){ buf, decode_word(base64, padding, buf, cap) };
 	form = unpack_recognise(data);
 	if (form == UNPACK_UTF16LE || form == UNPACK_UTF16BE)
 		narrow(buf, &data, form);

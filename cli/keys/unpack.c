@@ -12,6 +12,8 @@
 #define IN_BYTES (256 * 1024)
 /* inflateInit2: a window of 32 KiB, and a gzip header. */
 #define GZIP_WINDOW (15 + 16)
+/* The shortest member of gzip: its header, an empty block and its trailer. */
+#define GZIP_MIN_BYTES 18
 /* Where a tar header says that it is one (POSIX ustar). */
 #define TAR_MAGIC_AT 257
 
@@ -375,21 +377,30 @@ unpack_free(struct unpack *u)
 	}
 }
 
-size_t
-unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap)
+bool
+unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap, size_t *lenp)
 {
 	z_stream z = { 0 };
-	size_t len;
+	int r;
 
+	*lenp = 0;
 	if (gzip.len > UINT32_MAX || cap > UINT32_MAX ||
 	    inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-		return 0;
+		return false;
 	z.next_in = gzip.p;
 	z.avail_in = (uInt)gzip.len;
 	z.next_out = buf;
 	z.avail_out = (uInt)cap;
-	(void)inflate(&z, Z_FINISH);
-	len = cap - z.avail_out;
+	do {
+		r = inflate(&z, Z_FINISH);
+		while (r == Z_STREAM_END && z.avail_in > 0 && *z.next_in == 0) {
+			z.next_in++;
+			z.avail_in--;
+		}
+	} while (r == Z_STREAM_END && z.avail_in >= GZIP_MIN_BYTES &&
+	    z.avail_out > 0 && inflateReset(&z) == Z_OK);
+	*lenp = cap - z.avail_out;
 	inflateEnd(&z);
-	return len;
+	return (r == Z_STREAM_END && z.avail_in < GZIP_MIN_BYTES) ||
+	    *lenp == cap;
 }

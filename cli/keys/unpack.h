@@ -74,7 +74,11 @@ enum unpack_form unpack_form(const struct unpack *u);
 /* Does not close fd. */
 void unpack_free(struct unpack *u);
 
-/* Unpacks gzip in memory: the first cap bytes, as far as they are good. */
-size_t unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap);
+/*
+ * Unpacks gzip in memory: *lenp is how many of the first cap bytes are good.
+ * Returns false if it is damaged or cut short, or if more than a few bytes of
+ * other data follow.
+ */
+bool unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap, size_t *lenp);
 
 #endif

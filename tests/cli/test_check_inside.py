@@ -635,6 +635,25 @@ def test_packed_data_in_base64_that_is_not_read_is_a_problem(scratch):
                          (lzma.compress(line), "xz in base64: keyveto does not look into it: unpack it first")):
         path = write(scratch / "d" / "file", f"a: {base64.b64encode(data).decode()}\n")
         equal(problems(check(path.parent, status=2), path), [(1, reason)], reason)
+    rows = "".join(f"{key.line}\n" for key in every_key().values()).encode()
+    data = gzip.compress(rows)
+    for damaged in (data[:-1], data[:-200], data[:len(data) // 2] + bytes(9) + data[len(data) // 2 + 9:],
+                    data + gzip.compress(line)[:-9], data + b"x" * 60, data[:-8] + bytes(8)):
+        path = write(scratch / "d" / "file", f"a: {base64.b64encode(damaged).decode()}\n")
+        equal(problems(check(path.parent, status=2), path)[-1], (1, "gzip in base64 is damaged or cut short"), damaged)
+
+
+def test_every_member_of_gzip_in_base64_is_read(scratch):
+    """As cat of two files makes it. Zeros, a short word that was joined, and missing padding are no problem."""
+    ed, rsa = made()["ed25519"], made()["rsa-3072"]
+    for between in (b"", bytes(9)):
+        for comment in ("", "x", "xy"):
+            data = gzip.compress(f"{ed.line}\n".encode()) + between + gzip.compress(f"{rsa.line}{comment}\n".encode())
+            for after in (b"", bytes(7), b"end"):
+                text = base64.b64encode(data + after).decode()
+                for word in (text, text.rstrip("=")):
+                    path = write(scratch / "d" / "file", json.dumps({"a": word}) + "\n")
+                    equal(fingerprints(check("--all", path.parent, status=0)), [ed.fingerprint, rsa.fingerprint], word)
 
 
 def test_ldif_in_a_script_with_a_text_of_several_lines_is_read(scratch):
