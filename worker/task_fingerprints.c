@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "keys/fingerprints.h"
 #include "keys/input.h"
+#include "keys/inside.h"
 #include "keys/krl.h"
 #include "keys/unpack.h"
 #include "tasks.h"
@@ -21,6 +22,8 @@
 #define LINE_BYTES (64 * 1024)
 #define PREFIX "SHA256:"
 #define START_BYTES 4096
+/* No line has more keys. */
+#define LINE_KEYS (LINE_BYTES / 64)
 
 /* What the file had. */
 struct found {
@@ -66,6 +69,57 @@ has_key(struct kv_span text)
 	return false;
 }
 
+/* The keys of a line. */
+struct line_keys {
+	uint8_t digest[LINE_KEYS][KV_SHA256_BYTES];
+	size_t n;
+};
+
+static void
+add_key(const struct inside_found *found, void *arg)
+{
+	struct line_keys *k = arg;
+
+	if (found->is == INSIDE_KEY && k->n < LINE_KEYS)
+		kv_fingerprint_digest(&found->key->key, k->digest[k->n++]);
+}
+
+/*
+ * Tells the fingerprints that stand beside keys in a line of JSON, but are none
+ * of theirs. The owner of a key writes its comment, which is in its string: only
+ * one with a string of its own counts.
+ */
+static void
+tell_beside_keys(struct kv_span text)
+{
+	static const char start[] = "\"" PREFIX;
+	static uint8_t blob[KV_BLOB_MAX_BYTES];
+	static struct line_keys keys;
+	const uint8_t *end = text.p + text.len, *p = text.p;
+	uint8_t digest[KV_SHA256_BYTES];
+
+	keys.n = 0;
+	(void)inside_find(text, blob, add_key, &keys);
+	while ((p = memmem(p, (size_t)(end - p), start, sizeof(start) - 1)) !=
+	    NULL) {
+		struct kv_span one = { p + 1, sizeof(PREFIX) - 1 };
+		const bool own = p > text.p && p[-1] != '\\';
+		bool known = false;
+
+		while (one.p + one.len < end &&
+		    fingerprints_has_digit(one.p[one.len]))
+			one.len++;
+		p = one.p + one.len;
+		if (!own || kv_fingerprint_parse(one, digest) != KV_OK)
+			continue;
+		for (size_t i = 0; i < keys.n; i++)
+			known |= memcmp(keys.digest[i], digest,
+				     sizeof(digest)) == 0;
+		if (!known)
+			tell_digest(digest, NULL);
+	}
+}
+
 static void
 read_line(struct kv_span text, uint64_t number, struct found *f)
 {
@@ -80,6 +134,8 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 	if (has_key(text)) {
 		if (f->key_line == 0)
 			f->key_line = number;
+		if (text.p[0] == '{' || text.p[0] == '[')
+			tell_beside_keys(text);
 		return;
 	}
 	any = fingerprints_find(text, tell_digest, NULL);

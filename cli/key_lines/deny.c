@@ -118,7 +118,8 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 			    "%s: revokes no key and no SHA256 fingerprint",
 			    shown));
 	if (f.n > 0 && f.key_line > 0)
-		return cli_error("%s:%" PRIu64 ": a key, and other lines have "
+		return cli_error("%s:%" PRIu64
+				 ": a key, and the file has other "
 				 "fingerprints: put them into files of their "
 				 "own",
 		    shown, f.key_line);

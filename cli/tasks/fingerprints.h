@@ -3,7 +3,8 @@
  * tasks/fingerprints: has keyveto-worker, behind the wall, find the fingerprints
  * of a text (a list of them, a log, what ssh-keygen -l prints), or of the keys that
  * a KRL of OpenSSH revokes. A line with a key has none: its owner wrote the
- * comment. What a scanner reports is only recognised: reading_keys_fd reads it.
+ * comment. But in a line of JSON, other strings may be fingerprints. What a
+ * scanner reports is only recognised: reading_keys_fd reads it.
  */
 #ifndef CLI_TASKS_FINGERPRINTS_H
 #define CLI_TASKS_FINGERPRINTS_H

@@ -152,10 +152,30 @@ def test_the_owner_of_a_key_does_not_choose_which_one_is_refused(scratch):
         equal(world.text.removeprefix(SAMPLE), f"DenyKey {key.fingerprint}\n", text)
         keyveto("deny", "--remove", path, status=0)
     path.write_text(f"{victim}\n{key}\n", encoding="ascii")
-    contains(keyveto("deny", path, status=2).stderr, f"{path}:2: a key, and other lines have fingerprints")
+    contains(keyveto("deny", path, status=2).stderr, f"{path}:2: a key, and the file has other fingerprints")
     path.write_text(f"{private}comment: {victim}\n", encoding="ascii")
-    contains(keyveto("deny", path, status=2).stderr, f"{path}:1: a key, and other lines have fingerprints")
+    contains(keyveto("deny", path, status=2).stderr, f"{path}:1: a key, and the file has other fingerprints")
     equal(world.text, SAMPLE)
+
+
+def test_fingerprints_beside_keys_in_a_line_of_json_are_refused(scratch):
+    """Else some of what is named would not be denied. A key's own fingerprint, and what its owner wrote, are none."""
+    world = World(scratch)
+    key, other, victim = keys.generate(scratch).key, keys.generate(scratch).key, world.clean.fingerprint
+    rows = [{"k": str(key), "fp": key.fingerprint}, {"fp": other.fingerprint, "k": f'{other} "{victim}"'}]
+    path = scratch / "file"
+    for separators in (None, (",", ":")):
+        for text in (json.dumps(rows, separators=separators),
+                     "".join(f"{json.dumps(row, separators=separators)}\n" for row in rows)):
+            path.write_text(text, encoding="ascii")
+            keyveto("deny", path, status=0)
+            equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
+                  sorted(f"DenyKey {one.fingerprint}" for one in (key, other)), text)
+            keyveto("deny", "--remove", path, status=0)
+        for more in ({"fp": victim}, [victim]):
+            path.write_text(f"{json.dumps(rows + [more], separators=separators)}\n", encoding="ascii")
+            contains(keyveto("deny", path, status=2).stderr, f"{path}:1: a key, and the file has other fingerprints")
+            equal(world.text, SAMPLE)
 
 
 def test_allow_says_that_deny_wins(scratch):
