@@ -421,6 +421,7 @@ def test_a_connection_without_a_command_is_ended(world, texts):
             words[1:1] = ["-N"]
             clients.append(stack.enter_context(subprocess.Popen(words, stdin=subprocess.DEVNULL,
                                                                 stderr=subprocess.DEVNULL)))
+            stack.callback(clients[-1].kill)
         wait_until(lambda: len(only_listed(world, texts)[0]) == 2, "both are told")
         rows, _ = only_listed(world, texts, status=1)
         equal(sorted(row["account"] for row in rows.values()), ["alice", "root"])
