@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -222,6 +223,16 @@ key_lines_set_reason(struct key_lines *q, char **word, int n)
 
 /* --- the file ------------------------------------------------------------ */
 
+/* Sets words to what a command in a message needs for this file; "" if nothing. */
+static const char *
+config_words(const struct key_lines *q, char words[static PATH_MAX + 16])
+{
+	words[0] = '\0';
+	if (strcmp(q->config, KV_CONFIG_PATH) != 0)
+		snprintf(words, PATH_MAX + 16, " --config %s", q->config);
+	return words;
+}
+
 bool
 key_lines_begin_later(const struct key_lines *q)
 {
@@ -241,7 +252,7 @@ static bool
 keep_denied(struct key_lines *q, const struct config_text *t)
 {
 	const int64_t now = (int64_t)time(NULL);
-	char why[KV_CONFIG_WHY_BYTES];
+	char why[KV_CONFIG_WHY_BYTES], words[PATH_MAX + 16];
 	struct kv_config c;
 	bool ok;
 
@@ -259,8 +270,9 @@ keep_denied(struct key_lines *q, const struct config_text *t)
 		if (key->stays)
 			cli_error("note: %s: a DenyKey line of %s counts now, "
 				  "and stays as it is: for a later date, type "
-				  "keyveto deny --remove %s first",
-			    q->config, key->fingerprint, key->fingerprint);
+				  "keyveto deny --remove %s%s first",
+			    q->config, key->fingerprint, key->fingerprint,
+			    config_words(q, words));
 	}
 	kv_config_free(&c);
 	return ok;
@@ -439,12 +451,14 @@ static bool
 is_not_denied(const struct key_lines *q, const struct kv_config *c,
     const struct key_line *key)
 {
+	char words[PATH_MAX + 16];
+
 	if (q->denies || q->remove ||
 	    kv_config_find_denied(c, key->digest, (int64_t)time(NULL)) == NULL)
 		return true;
 	return cli_error("%s: a DenyKey line names this key, and wins: type "
-			 "keyveto deny --remove %s first",
-	    q->config, key->fingerprint);
+			 "keyveto deny --remove %s%s first",
+	    q->config, key->fingerprint, config_words(q, words));
 }
 
 /* Whether t, parsed, is as asked for. False after a message. */

@@ -182,7 +182,12 @@ def test_allow_says_that_deny_wins(scratch):
     world = World(scratch)
     keyveto("deny", world.clean.fingerprint, status=0)
     done = keyveto("allow", "--forever", world.clean.fingerprint, "x", status=2)
-    contains(done.stderr, f"keyveto deny --remove {world.clean.fingerprint}")
+    contains(done.stderr, f"type keyveto deny --remove {world.clean.fingerprint} first")
+    other = scratch / "other.conf"
+    other.write_text(f"OnHit deny\nDenyKey {world.clean.fingerprint}\n", encoding="ascii")
+    for words in (("allow", "--forever"), ("deny", "--since", "2100-01-01")):
+        done = keyveto(*words, "--config", other, world.clean.fingerprint, *(("x",) if "allow" in words else ()))
+        contains(done.stderr, f"type keyveto deny --remove {world.clean.fingerprint} --config {other} first")
     equal(world.text, f"{SAMPLE}DenyKey {world.clean.fingerprint}\n")
 
 
