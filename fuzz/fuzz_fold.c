@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Lines of LDIF that are joined are the text without its folds; joined base64
- * is the text without blanks. The first byte says which.
+ * is the text without blanks, and without the mark that each line has. The first
+ * byte says which.
  */
 #include <string.h>
 
@@ -47,13 +48,24 @@ without_blanks(struct kv_span s)
 	return s;
 }
 
+static struct kv_span
+without_mark(struct kv_span s, uint8_t mark)
+{
+	if (mark == 0)
+		return s;
+	FUZZ_CHECK(s.len > 0 && s.p[0] == mark);
+	FUZZ_CHECK(mark == '+' || mark == '-' || mark == '>');
+	return (struct kv_span){ s.p + 1, s.len - 1 };
+}
+
 /* Adds a line, or starts with it. */
 static void
 read_line(struct fold *f, struct kv_span line, bool ldif, uint64_t number)
 {
-	const struct kv_span word = without_blanks(line);
+	struct kv_span word;
 
 	if (f->text != NULL && fold_add(f, line)) {
+		word = without_blanks(without_mark(line, f->mark));
 		FUZZ_CHECK(ldif ? line.p[0] == ' ' : inside_is_base64(word));
 		add(ldif ? (struct kv_span){ line.p + 1, line.len - 1 } : word);
 		return;
@@ -62,6 +74,8 @@ read_line(struct fold *f, struct kv_span line, bool ldif, uint64_t number)
 	if (!fold_start(f, line, ldif, number))
 		return;
 	FUZZ_CHECK(f->line == number && f->ldif == ldif);
+	FUZZ_CHECK(!ldif || f->mark == 0);
+	word = without_blanks(without_mark(line, f->mark));
 	FUZZ_CHECK(!ldif || fold_is_attribute(line) || inside_is_base64(word));
 	FUZZ_CHECK(!fold_is_blank(line));
 	add(ldif ? line : word);

@@ -87,16 +87,39 @@ is_padded(struct kv_span word)
 	return word.len > 0 && word.p[word.len - 1] == '=';
 }
 
+/*
+ * Returns the byte before each line of a diff or a quoted mail; 0: there is
+ * none. No key that starts with + is known: its first byte would be 0xf8 to 0xfb.
+ */
+static uint8_t
+mark_of_line(struct kv_span text)
+{
+	return text.len > 0 && memchr("+->", text.p[0], 3) != NULL ?
+	    text.p[0] :
+	    0;
+}
+
+/* Returns what follows the mark, without blanks. */
+static struct kv_span
+word_of_line(struct kv_span text, uint8_t mark)
+{
+	const size_t n = mark != 0;
+
+	return trim((struct kv_span){ text.p + n, text.len - n });
+}
+
 bool
 fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 {
-	struct kv_span word = trim(text);
+	const uint8_t mark = ldif ? 0 : mark_of_line(text);
+	const struct kv_span word = word_of_line(text, mark);
 
 	if (!(ldif && fold_is_attribute(text)) &&
 	    !(inside_is_base64(word) && word.len >= BASE64_LINE_MIN))
 		return false;
 	f->ldif = ldif;
 	f->line = line;
+	f->mark = mark;
 	f->width = word.len;
 	f->ended = is_padded(word);
 	return append(f, ldif ? text : word);
@@ -105,11 +128,14 @@ fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 bool
 fold_add(struct fold *f, struct kv_span text)
 {
-	struct kv_span word = trim(text);
+	struct kv_span word;
 
 	if (f->ldif)
 		return text.len > 0 && text.p[0] == ' ' &&
 		    append(f, (struct kv_span){ text.p + 1, text.len - 1 });
+	if (f->mark != 0 && (text.len == 0 || text.p[0] != f->mark))
+		return false;
+	word = word_of_line(text, f->mark);
 	/* Lines of other lengths are other texts: a name would shift the letters. */
 	if (f->ended || word.len > f->width || !inside_is_base64(word))
 		return false;

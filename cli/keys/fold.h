@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keys/fold: joins the lines that a text was folded to: in LDIF (RFC 2849), one
- * that starts with a blank goes on; base64 is cut into lines of one length.
+ * that starts with a blank goes on; base64 is cut into lines of one length, which
+ * a diff or a mail may begin with a mark ("+", "> ").
  */
 #ifndef CLI_KEYS_FOLD_H
 #define CLI_KEYS_FOLD_H
@@ -15,6 +16,7 @@
 struct fold {
 	uint8_t *text; /* NULL: no line is joined */
 	size_t len, cap;
+	uint8_t mark;  /* before each line of base64; 0: none */
 	size_t width;  /* length of the first line of base64 */
 	bool ended;    /* a shorter line of base64, or padding, was the last */
 	uint64_t line; /* number of the first */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/fold.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "testlib.h"
@@ -61,6 +62,31 @@ lines_of_base64_are_joined_and_prose_is_not(void **state)
 }
 
 static void
+marks_of_a_diff_or_a_mail_are_no_base64(void **state)
+{
+	static const char *const marks[] = { "+", "-", "> ", ">" };
+	char text[3][80];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(marks); i++) {
+		snprintf(text[0], sizeof(text[0]), "%s" WORD, marks[i]);
+		snprintf(text[1], sizeof(text[1]), "%sAA==", marks[i]);
+		assert_true(fold_start(&fold, span_of(text[0]), false, 9));
+		/* Lines without the mark are other texts. */
+		assert_false(fold_add(&fold, span_of(WORD)));
+		assert_false(fold_add(&fold, span_of("")));
+		assert_true(fold_add(&fold, span_of(text[0])));
+		assert_true(fold_add(&fold, span_of(text[1])));
+		expect(WORD WORD "AA==", 9);
+	}
+	/* A line that goes on may begin with +. */
+	assert_true(fold_start(&fold, span_of(WORD), false, 9));
+	assert_true(fold_add(&fold, span_of("+AA=")));
+	expect(WORD "+AA=", 9);
+	assert_false(fold_start(&fold, span_of("+word"), false, 9));
+}
+
+static void
 a_line_that_gets_too_long_ends(void **state)
 {
 	char word[1025];
@@ -96,6 +122,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_of_ldif_goes_on_behind_a_blank),
 		TEST(lines_of_base64_are_joined_and_prose_is_not),
+		TEST(marks_of_a_diff_or_a_mail_are_no_base64),
 		TEST(a_line_that_gets_too_long_ends),
 		TEST(an_entry_begins_with_its_name_in_any_case),
 	};
