@@ -2,7 +2,7 @@
 /*
  * A block is the lines that were added to it, up to its END line. Parts of a
  * line inside another text stand in that line, one behind the other, and what
- * follows the last is its rest.
+ * follows the last is its rest. The first line says what each line begins with.
  */
 #include <string.h>
 
@@ -40,6 +40,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t n = nl != NULL ? (size_t)(nl - rest.p) : rest.len;
 		const struct kv_span line = { rest.p, n };
 
+		if (b.len == 0)
+			block_note_prefix(&b, line);
+		FUZZ_CHECK(b.prefix_len <= sizeof(b.prefix));
 		b.is_new = n % 2 == 1;
 		check_parts(&b, line);
 		whole = block_add(&b, line);

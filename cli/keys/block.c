@@ -38,6 +38,52 @@ block_text(const struct block *b)
 	return (struct kv_span){ *b->room, b->len };
 }
 
+void
+block_note_prefix(struct block *b, struct kv_span text)
+{
+	struct pem_place place;
+	size_t len;
+
+	if (!pem_find(text, &place))
+		return;
+	len = (size_t)(place.begin.p - text.p);
+	if (len > sizeof(b->prefix))
+		return;
+	if (len > 0)
+		memcpy(b->prefix, text.p, len);
+	b->prefix_len = len;
+}
+
+/*
+ * Returns 1 if the prefix begins with a mark of a diff or a mail, and the line
+ * with the same; else 0. What stands behind the marks may differ.
+ */
+static size_t
+mark_of_line(const struct block *b, struct kv_span s)
+{
+	return b->prefix_len > 0 && s.len > 0 && s.p[0] == b->prefix[0] &&
+	    memchr("+->", s.p[0], 3) != NULL;
+}
+
+/* How long the prefix of a line is. An empty one may lack its last blanks. */
+static size_t
+prefix_of_line(const struct block *b, struct kv_span s)
+{
+	static const char end[] = "-----END ";
+	const size_t len = s.len < b->prefix_len ? s.len : b->prefix_len;
+
+	/* Its dashes are its own. */
+	if (s.len > sizeof(end) && memcmp(s.p, end, sizeof(end) - 1) == 0)
+		return 0;
+	if (len == 0 || memcmp(s.p, b->prefix, len) != 0)
+		return mark_of_line(b, s);
+	for (size_t i = len; i < b->prefix_len; i++) {
+		if (b->prefix[i] != ' ' && b->prefix[i] != '\t')
+			return mark_of_line(b, s);
+	}
+	return len;
+}
+
 static bool
 is_quote(uint8_t c)
 {
@@ -70,10 +116,34 @@ strip_quotes(struct kv_span s)
 	}
 }
 
+/* Returns what is left of a line behind the prefix. */
+static struct kv_span
+strip(const struct block *b, struct kv_span s)
+{
+	const size_t len = prefix_of_line(b, s);
+	bool quoted = len < b->prefix_len || len == 0;
+
+	for (size_t i = 0; i < len; i++)
+		quoted |= is_quote(b->prefix[i]);
+	s.p += len;
+	s.len -= len;
+	if (quoted)
+		return strip_quotes(s);
+	/* The comment of RFC 4716 has quotes of its own. */
+	while (s.len > 0 && s.p[s.len - 1] <= ' ')
+		s.len--;
+	return s;
+}
+
 /* Tells if a line may be the first in a PEM block: base64 or a header. */
 static bool
 may_follow_begin(struct kv_span s)
 {
+	static const char comment[] = "Comment: ";
+
+	if (s.len > sizeof(comment) &&
+	    memcmp(s.p, comment, sizeof(comment) - 1) == 0)
+		return true;
 	return s.len == 0 || pem_is_end(s) ||
 	    (s.len >= 16 && inside_is_base64(s)) ||
 	    (s.len > 8 && memchr(s.p, ':', s.len) != NULL &&
@@ -84,7 +154,7 @@ size_t
 block_split(const struct block *b, struct kv_span text,
     struct kv_span part[static 2], struct kv_span *restp)
 {
-	struct kv_span line = strip_quotes(text);
+	struct kv_span line = strip(b, text);
 	const uint8_t *end = line.len > 0 ?
 	    memmem(line.p, line.len, "-----END ", 9) :
 	    NULL;

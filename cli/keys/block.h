@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keys/block: collects the lines of a PEM block, which may stand inside another
- * text: in quotes, or behind words.
+ * text: in quotes, behind words, or behind the same bytes on each line, as in a
+ * diff ("+") or a mail that quotes one ("> ").
  */
 #ifndef CLI_KEYS_BLOCK_H
 #define CLI_KEYS_BLOCK_H
 
 #include "kv_bytes.h"
+
+/* What may stand before the BEGIN line, and again before each line. */
+#define BLOCK_PREFIX_MAX_BYTES 256
 
 /* The caller sets room, and the rest to zero. */
 struct block {
@@ -18,7 +22,9 @@ struct block {
 	bool
 	    is_keyless; /* as pem_is_keyless of its BEGIN line, for the owner */
 	size_t len;	/* in room */
-	uint64_t line;	/* of its BEGIN line */
+	uint8_t prefix[BLOCK_PREFIX_MAX_BYTES];
+	size_t prefix_len; /* 0: none */
+	uint64_t line;	   /* of its BEGIN line */
 };
 
 /* Begins a block at this line of the text. False with errno. */
@@ -31,8 +37,14 @@ bool block_add(struct block *b, struct kv_span line);
 struct kv_span block_text(const struct block *b);
 
 /*
+ * Notes what stands before the BEGIN line of the open block in text: lines that
+ * begin with the same bytes are the block's without them.
+ */
+void block_note_prefix(struct block *b, struct kv_span text);
+
+/*
  * Splits a line of a block that began inside another text. Sets part to the
- * lines of the block that stand in it, without quotes around them, and *restp
+ * lines of the block that stand in it, without the prefix and quotes, and *restp
  * to what follows the END line. Returns how many there are: 0 if the line
  * cannot be the block's.
  */

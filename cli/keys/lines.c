@@ -170,9 +170,15 @@ add_inside_block(struct lines *l, struct kv_span text)
 {
 	struct kv_span part[2], rest;
 	const size_t n = block_split(&l->block, text, part, &rest);
+	struct pem_place place;
 
 	if (n == 0) {
 		block_close(&l->block);
+		return false;
+	}
+	/* Another one begins, behind a prefix of its own. */
+	if (pem_find(part[0], &place)) {
+		cut_block(l);
 		return false;
 	}
 	l->block.is_new = false;
@@ -217,7 +223,12 @@ on_inside(const struct inside_found *found, void *arg)
 static size_t
 look_inside(struct lines *l, struct kv_span text)
 {
-	return inside_find(text, l->blob, on_inside, l);
+	const bool was_open = l->block.is_open;
+	const size_t found = inside_find(text, l->blob, on_inside, l);
+
+	if (l->block.is_open && !was_open)
+		block_note_prefix(&l->block, text);
+	return found;
 }
 
 /* A line ends at a NUL for sshd. In a list made with NULs, keys follow it. */

@@ -277,11 +277,14 @@ def places(block):
     yield "JSON in JSON", json.dumps({"x": json.dumps({"private_key": block})})
     yield "base64", f"data:\n  key: {b64(block)}\n"
     yield "YAML", "key: |\n" + indented(block, 4) + "other: x\n"
+    for prefix in ("+", "-", "> ") if "PuTTY" in block else ("+", "-", "> ", "> > ", "// ", " * ", "REM "):
+        yield f"lines that begin with {prefix!r}", f"words\n{textwrap.indent(block, prefix)}{prefix}words\nwords\n"
     if "PuTTY" not in block:
         yield "a quoted text of several lines", f'key: "{block.rstrip()}"\nother: x\n'
         yield "shell", f"cat >key <<'EOF'\n{block}EOF\n"
     if "-----BEGIN" in block:
         yield "C", "char *p =\n" + "".join(f'  "{line}\\n"\n' for line in block.splitlines()) + ";\n"
+        yield "a diff of C", "@@ -1 +1 @@\n" + "".join(f'+  "{line}\\n"\n' for line in block.splitlines()) + "+;\n"
         yield "one line", "KEY=" + block.replace("\n", " ") + "\n"
 
 
@@ -626,6 +629,24 @@ def test_bare_base64_of_keys_on_lines_is_found_behind_any_other(scratch):
     path = write(scratch / "d" / "file", f"{made()['other'].base64}{by_ca}\n")
     equal(sorted(fingerprints(check("--all", path.parent, status=0))),
           sorted(made()[name].fingerprint for name in ("other", "ed25519", "rsa")), "a certificate")
+
+
+def test_folded_base64_in_a_diff_or_a_mail_is_the_key_that_it_is(scratch):
+    """+ is a letter of base64, too: it would shift the others, and another key would be told."""
+    for key in (made()["ed25519"], made()["rsa-3072"]):
+        for width in (64, 70, 76):
+            for mark in ("", "+", "-", "> "):
+                text = textwrap.indent("\n".join(textwrap.wrap(key.base64, width)), mark) + f"\n{mark}\n{mark}x\n"
+                result = check("--all", write(scratch / "d" / "file", text).parent, status=0)
+                equal(fingerprints(result), [key.fingerprint], text)
+
+
+def test_a_block_without_an_end_in_a_mail_hides_none_behind_it(scratch):
+    ed, rsa = made()["ed25519"], made()["rsa"]
+    cut = openssh_pem(ed.blob).split("-----END")[0]
+    path = write(scratch / "d" / "file", textwrap.indent(cut, "> "), textwrap.indent(rsa.path.read_text(), ">> "))
+    result = check("--all", path.parent, status=2)
+    equal((fingerprints(result), problems(result, path)), ([rsa.fingerprint], [(1, "PEM block has no end")]), "cut")
 
 
 def test_packed_data_in_base64_that_is_not_read_is_a_problem(scratch):

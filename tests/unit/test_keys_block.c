@@ -97,6 +97,59 @@ quotes_around_lines_are_left_out(void **state)
 	}
 }
 
+/* The line with the BEGIN, another one, and what that is in the block. */
+static void
+what_each_line_begins_with_is_left_out(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "+" BEGIN, "+" BASE64, BASE64 },
+		{ "+" BEGIN, "++/+" BASE64, "+/+" BASE64 },
+		{ "-" BEGIN, "-" END, END },
+		{ "-" BEGIN, END, END },
+		{ "> > " BEGIN, "> > " BASE64 "\r", BASE64 },
+		{ "> " BEGIN, ">", "" },
+		{ "# \t" BEGIN, "#", "" },
+		{ " * " BEGIN, " * Comment: \"a (b)\"", "Comment: \"a (b)\"" },
+		{ "echo '" BEGIN, "echo '" BASE64 "'", BASE64 },
+		{ "+k = \"" BEGIN, "+  \"" BASE64 "\\n\"", BASE64 },
+		{ "-k = \"" BEGIN, "-  \"" END "\\n\"", END },
+		/* Another begin of a line is the block's. */
+		{ "M: " BEGIN, BASE64, BASE64 },
+		{ "/ " BEGIN, "/" BASE64, "/" BASE64 },
+	};
+	struct kv_span part[2], rest;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct block b = open_block();
+
+		b.is_new = true;
+		block_note_prefix(&b, span_of(rows[i][0]));
+		assert_int_equal(block_split(&b, span_of(rows[i][1]), part,
+				     &rest),
+		    1);
+		assert_span_is(part[0], rows[i][2]);
+	}
+}
+
+static void
+a_block_notes_no_longer_prefix_than_it_has_room_for(void **state)
+{
+	char text[BLOCK_PREFIX_MAX_BYTES + sizeof(BEGIN) + 1];
+	struct block b = open_block();
+
+	(void)state;
+	for (size_t len = BLOCK_PREFIX_MAX_BYTES;
+	     len <= BLOCK_PREFIX_MAX_BYTES + 1; len++) {
+		memset(text, 'x', len);
+		memcpy(text + len, BEGIN, sizeof(BEGIN));
+		b.prefix_len = 0;
+		block_note_prefix(&b, span_of(text));
+		assert_int_equal(b.prefix_len,
+		    len == BLOCK_PREFIX_MAX_BYTES ? len : 0);
+	}
+}
+
 static void
 only_base64_or_a_header_follows_a_begin_line(void **state)
 {
@@ -127,6 +180,8 @@ main(void)
 		TEST(lines_are_collected_up_to_the_end_line),
 		TEST(a_block_takes_its_longest_text_and_no_more),
 		TEST(quotes_around_lines_are_left_out),
+		TEST(what_each_line_begins_with_is_left_out),
+		TEST(a_block_notes_no_longer_prefix_than_it_has_room_for),
 		TEST(only_base64_or_a_header_follows_a_begin_line),
 	};
 
