@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -149,12 +150,22 @@ def make_inside():
              "pem": "a: -----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\nb: \n",
              "binary": f"SQLite\0\1{key}\0\0\n\0x"}
     block = texts["pem"].replace(": -", ': "\n-').replace("-----\n", '-----\\n"\n')
-    for name, text in {**texts, "block": block}.items():
+    long = block.partition("\n")[2].replace("MCow", 8 * "MCow")
+    folded = textwrap.fill(base64.b64encode(key.encode()).decode(), 64) + "\n\n" + long
+    diff, mail = (textwrap.indent(folded, mark, lambda line: True) for mark in ("+", "> "))
+    for name, text in {**texts, "block": block, "diff": diff, "mail": mail}.items():
         seed("block", name, text)
         for flags in range(6):
             seed("lines", f"{name}-{flags}", bytes((flags, 1)) + text.encode())
         for ldif in range(2):
             seed("fold", f"{name}-{ldif}", bytes((ldif,)) + text.encode())
+    foreign, json_text = "-----BEGIN PGP MESSAGE-----\n", f'[{{"key": "{key}"}}]'
+    in_block = long.replace("-----END", f"{key}\n-----END")
+    for name, text in (("foreign", f"{foreign}{key}\n{foreign}x {foreign}{key}\n"), ("nul", f"{key}\0{key}\n"),
+                       ("mails", textwrap.indent(long.partition("-----END")[0], "> ") + textwrap.indent(long, ">> ")),
+                       ("json-cut", f"{json_text} x {key}\n"), ("in-block", in_block),
+                       ("ldif-json", f"{texts['ldif']}{json_text}\n{texts['ldif']}x y\n\nz\n")):
+        seed("lines", name, b"\0\1" + text.encode())
     for name, text in (("options", f'from="a b" {key}'), ("host", f"@revoked a,b {key}"), ("text", f"- {key} x"),
                        ("mark", "\ufeff" + key), ("macro", "#define K x"), ("new", "sk-new@x AAAACHNrLW5ld0B4")):
         seed("shape", name, text)
