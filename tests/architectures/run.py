@@ -88,7 +88,9 @@ def _test(arch, table, options, results):
     left_out = SLOW_UNITS if options.quick else WITHOUT_SIGBUS.get(arch.name, "")
     lines = [_run(["tests/run", build, "unit"], TEST_LEFT_OUT=left_out)]
     environment = {"KEYVETO": str(arch.build / "keyveto"), "KEYVETO_SLOWER": "10", "KEYVETO_BUILD": options.build,
-                   "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so")}
+                   "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so"),
+                   # Its cc comes before this machine's.
+                   "PATH": f"/usr/local/bin:{os.environ['PATH']}"}
     pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())))
     lines.append(_run([*pytest, "tests/architectures", "--build", build], **environment))
     if table.files:
