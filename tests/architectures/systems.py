@@ -67,6 +67,7 @@ ARCHITECTURES = {one.name: one for one in (
     Architecture("arm64", "bookworm", "aarch64-linux-gnu", "aarch64-linux-gnu", "qemu-aarch64"),
     Architecture("armhf", "trixie", "arm-linux-gnueabihf", "arm-linux-gnueabihf", "qemu-arm"),
     Architecture("riscv64", "trixie", "riscv64-linux-gnu", "riscv64-linux-gnu", "qemu-riscv64"),
+    Architecture("ppc64el", "bookworm", "powerpc64le-linux-gnu", "powerpc64le-linux-gnu", "qemu-ppc64le"),
 )}
 
 
@@ -116,7 +117,7 @@ def make_root(arch):
     for package in packages:
         _unpack(package, making)
     # The linker would find the file of this machine.
-    for link in making.glob("usr/lib/**/*"):
+    for link in (*making.glob("usr/lib/**/*"), *making.glob("usr/lib64/*")):
         if link.is_symlink() and os.path.isabs(os.readlink(link)):
             target = os.path.relpath(making / os.readlink(link).lstrip("/"), link.parent)
             link.unlink()
