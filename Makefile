@@ -534,11 +534,14 @@ deb:
 rpm:
 	@packaging/build-rpm $(VERSION)
 
-# The sources of the commit that is checked out, the same bytes anywhere.
+# The sources of the commit that is checked out, the same bytes anywhere. No pipe: its status
+# would be gzip's, also where there is no commit.
 dist:
 	@mkdir -p build/dist
-	@git -c core.autocrlf=false -c tar.umask=0022 archive --format=tar \
-		--prefix=keyveto-$(VERSION)/ HEAD | gzip -n -9 >build/dist/keyveto-$(VERSION).tar.gz
+	@GIT_ATTR_NOSYSTEM=1 git -c core.attributesFile=/dev/null -c core.autocrlf=false -c tar.umask=0022 \
+		archive --format=tar --prefix=keyveto-$(VERSION)/ -o build/dist/sources.tar HEAD
+	@gzip -n -9 <build/dist/sources.tar >build/dist/keyveto-$(VERSION).tar.gz
+	@rm build/dist/sources.tar
 	@echo build/dist/keyveto-$(VERSION).tar.gz
 
 # What is linked into each program, as SPDX.

@@ -41,6 +41,8 @@ def test_the_tarball_has_the_commit_and_the_same_bytes_anywhere(tmp_path):
     one, two = clone(tmp_path / "one"), clone(tmp_path / "a-path-of-another-length")
     (two / "not-of-the-commit").write_text("")
     run("git", "-C", two, "config", "tar.umask", "0077")
+    (tmp_path / "attributes").write_text("*.md export-ignore\n")
+    run("git", "-C", two, "config", "core.attributesFile", tmp_path / "attributes")
     run("make", "-s", "dist", cwd=one)
     run("sh", "-c", "umask 077 && make -s dist", cwd=two,
         env={**os.environ, "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LANG": "tr_TR.UTF-8"})
@@ -52,6 +54,16 @@ def test_the_tarball_has_the_commit_and_the_same_bytes_anywhere(tmp_path):
     assert {member.mtime for member in files.values()} == {int(run("git", "-C", one, "log", "-1", "--format=%ct"))}
     assert {(member.uid, member.mode & 0o022) for member in files.values() if member.isfile()} == {(0, 0)}
     assert (one / TARBALL).read_bytes()[4:8] == bytes(4) and gzip.decompress((one / TARBALL).read_bytes())
+
+
+@of_a_clone
+def test_there_is_no_tarball_without_a_commit(tmp_path):
+    tree = clone(tmp_path / "tree")
+    shutil.rmtree(tree / ".git")
+    made = subprocess.run(("make", "-s", "dist"), check=False, cwd=tree, capture_output=True,
+                          env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path)})
+    assert made.returncode != 0 and b"not a git repository" in made.stderr
+    assert not (tree / TARBALL).exists()
 
 
 @pytest.fixture(scope="session", name="bill")
