@@ -161,6 +161,10 @@ def test_a_release_is_made_and_verified_as_contributing_says(build, tree, tmp_pa
 
     shutil.copytree(tree / "build/dist", tree / "release")
     shutil.rmtree(tree / "build")
+    # The next version has begun.
+    makefile = tree / "Makefile"
+    makefile.write_text(makefile.read_text(encoding="utf-8").replace(f"VERSION = {VERSION}", "VERSION = 99.0.0"))
+    run("git", "-C", tree, "commit", "-q", "-a", "-m", "the next version")
     check = ("sh", "-eu", "-c", commands("Verify a release"))
     run(*check, cwd=tree)
     for name in ("SHA256SUMS", Path(SBOM).name, Path(TARBALL).name):
