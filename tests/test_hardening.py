@@ -119,13 +119,13 @@ def test_what_cflags_say_of_hardening_comes_last(flag):
     assert [word for word in words if name in word][-1] == flag
 
 
-# Debian 12's own start-up files and libmd.a have no marks, so the programs have none.
-@pytest.mark.skipif(platform.machine() not in MARKS, reason="this processor has no such marks")
 def newer_than(path, other):
     """An older object is of a file that is gone: all that exist depend on the Makefile."""
     return path.stat().st_mtime >= other.stat().st_mtime
 
 
+# Debian 12's own start-up files and libmd.a have no marks, so the programs have none.
+@pytest.mark.skipif(platform.machine() not in MARKS, reason="this processor has no such marks")
 def test_every_object_is_marked_for_the_processor_to_watch_its_jumps(build):
     objects = [path for part in ("lib", "sshd-helper", "pic", "cli", "reader", "worker", "network", "publisher")
                for path in (build / part).rglob("*.o") if newer_than(path, ROOT / "Makefile")]
