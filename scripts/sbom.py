@@ -15,6 +15,7 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-publish", "keyveto-reader",
@@ -88,7 +89,8 @@ def document(build, version, made):
             other = f"SPDXRef-Debian-{re.sub(r'[^A-Za-z0-9.-]', '-', package)}"
             packages[other] = a_package(other, package, package_version, externalRefs=[
                 {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                 "referenceLocator": f"pkg:deb/debian/{package}@{package_version.replace(':', '%3A')}"}])
+                 # A package URL has an epoch's colon as it is, and a plus as %2B.
+                 "referenceLocator": f"pkg:deb/debian/{quote(package)}@{quote(package_version, safe=':')}"}])
             relations.append((own, how, other))
     of_all = hashlib.sha256(json.dumps([packages, relations]).encode()).hexdigest()
     return {

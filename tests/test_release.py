@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -86,6 +87,17 @@ def test_the_bill_is_spdx_2_3(bill):
     for relation in bill["relationships"]:
         assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= {*ids, "SPDXRef-DOCUMENT"}
         assert relation["relationshipType"] in ("DESCRIBES", "DYNAMIC_LINK", "STATIC_LINK")
+
+
+def test_the_bill_names_packages_by_the_rules_of_package_urls(bill):
+    """Those rules' own example is pkg:deb/debian/attr@1:2.4.47-2%2Bb1."""
+    versions = {package["name"]: package["versionInfo"] for package in bill["packages"]}
+    urls = [reference["referenceLocator"] for package in bill["packages"]
+            for reference in package.get("externalRefs", ())]
+    assert urls and all(re.fullmatch(r"pkg:deb/debian/[\w.%-]+@[\w.~:%-]+", url) for url in urls)
+    assert not any("%3A" in url for url in urls)
+    assert all(versions[name] == version for name, version in (
+        unquote(url.removeprefix("pkg:deb/debian/")).split("@") for url in urls))
 
 
 def linked(bill, program, how):
