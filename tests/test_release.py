@@ -165,12 +165,17 @@ def fixture_tree(tmp_path):
 @of_a_clone
 def test_a_release_is_made_and_verified_as_contributing_says(build, tree, tmp_path):
     # The programs are built.
+    (tree / "build/dist").mkdir(parents=True)
+    (tree / "build/dist/keyveto-0.0.9.tar.gz").touch()      # of a release before
+    (tree / "build/dist/SHA256SUMS.sig").touch()            # ssh-keygen leaves it as it is, and returns 0
     make = commands("Make a release").replace("make ", f"make -s -o all BUILD={build} ")
     run("sh", "-eu", "-c", make, cwd=tree, env={**os.environ, "KEY": str(tmp_path / "key")})
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     assert dates(tree)[0] == dates(tree)[1] and today in dates(tree)[0]
     assert json.loads((tree / SBOM).read_text(encoding="ascii"))["creationInfo"]["created"][:10] == today
 
+    assert {path.name for path in (tree / "build/dist").iterdir()} == {
+        Path(TARBALL).name, Path(SBOM).name, "SHA256SUMS", "SHA256SUMS.sig"}
     shutil.copytree(tree / "build/dist", tree / "release")
     shutil.rmtree(tree / "build")
     # The next version has begun.
