@@ -36,7 +36,8 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2
 # $(call known,FLAG...) are those flags that the compiler takes without a word.
 known = $(shell for flag in $(1); do echo | $(CC) -O2 -Werror -U_FORTIFY_SOURCE \
-	-include stdlib.h $$flag -x c -S -o /dev/null - 2>/dev/null && echo $$flag; done)
+	$(filter --sysroot=%,$(CPPFLAGS) $(CFLAGS)) -include stdlib.h $$flag -x c -S -o /dev/null - \
+	2>/dev/null && echo $$flag; done)
 # The C library reports a level that it does not know. One that CPPFLAGS or CFLAGS bring stands.
 FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE \
 	-D_FORTIFY_SOURCE=$(if $(call known,-D_FORTIFY_SOURCE=3),3,2))

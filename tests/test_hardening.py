@@ -112,6 +112,12 @@ def test_is_fortified_as_a_distribution_says(setting, level):
     assert fortified(compile_command(setting)) == level
 
 
+def test_is_hardened_where_cflags_say_where_the_headers_are():
+    """Without headers, no flag would seem to be known."""
+    words = compile_command("CC=cc --sysroot=/nonexistent", "CFLAGS=-O2 --sysroot=/")
+    assert set(compile_command("CFLAGS=-O2")) <= set(words)
+
+
 @pytest.mark.parametrize("flag", ("-fcf-protection=none", "-fno-stack-clash-protection", "-fno-stack-protector"))
 def test_what_cflags_say_of_hardening_comes_last(flag):
     words = compile_command(f"CFLAGS=-O2 {flag}")
