@@ -50,6 +50,11 @@ def builds(part, folder):
     wanted = {f"{name}_{version()}-" for name in ("keyveto", "keyveto-publish", "libpam-keyveto")}
     check(all(any(name.startswith(stem) for name in made) for stem in wanted), f"only {sorted(made)} was built")
     part.ok("make deb, without a network: keyveto, keyveto-publish and libpam-keyveto, whose unit tests pass")
+    levels = {re.findall(r"_FORTIFY_SOURCE(?:=\d)?", line)[-1]
+              for line in (tree / "build/deb/build.log").read_text(encoding="utf-8").splitlines()
+              if " -c " in line and "_FORTIFY_SOURCE" in line}
+    check(levels == {"_FORTIFY_SOURCE=3"}, f"compiled with {levels}")
+    part.ok("all is compiled with _FORTIFY_SOURCE=3")
     make_upgrade(folder)
 
 
