@@ -39,6 +39,8 @@
  * the rest of it.
  */
 #define COMMENT_MAX 1024
+/* A shorter line of base64 is a word of prose. */
+#define FOLDED_MIN 40
 /* How far back the start of a line is looked for. */
 #define LINE_BACK_MAX 65536
 
@@ -623,6 +625,77 @@ find_all(struct finder *f)
 	find_words(f, at, f->text.len);
 }
 
+/* How long the word of base64 at the start of text is, with its padding. */
+static size_t
+word_len(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && is_digit64(p[n]))
+		n++;
+	while (n < len && p[n] == '=')
+		n++;
+	return n;
+}
+
+/* How long the line end at the start of text is; 0: there is none. */
+static size_t
+line_end_len(const uint8_t *p, size_t len)
+{
+	if (len > 1 && p[0] == '\r' && p[1] == '\n')
+		return 2;
+	return len > 0 && p[0] == '\n' ? 1 : 0;
+}
+
+/*
+ * Joins lines of base64 that were cut to one length, as keys/fold does, in place:
+ * GitHub's answers have files as such text. Returns the new length.
+ */
+static size_t
+join_folded(uint8_t *text, size_t len)
+{
+	size_t in = 0, out = 0;
+	bool starts = true; /* a line, or a string */
+
+	/* Lines of PEM and of PuTTY's files stay. */
+	if (memmem(text, len, "BEGIN ", 6) != NULL ||
+	    memmem(text, len, "PuTTY-User-", 11) != NULL)
+		return len;
+	while (in < len) {
+		size_t word = starts ? word_len(text + in, len - in) : 0;
+		size_t width = word;
+
+		if (word < FOLDED_MIN) {
+			starts = text[in] == '\n' || text[in] == '"';
+			text[out++] = text[in++];
+			continue;
+		}
+		starts = false;
+		while (word > 0) {
+			size_t next, after;
+
+			memmove(text + out, text + in, word);
+			out += word;
+			in += word;
+			after = in + line_end_len(text + in, len - in);
+			next = after > in ?
+			    word_len(text + after, len - after) :
+			    0;
+			/* A shorter line, or padding, was the last. */
+			if (word < width || next > width || text[in - 1] == '=')
+				break;
+			/* The next line is a word, and nothing else. */
+			if (after + next < len &&
+			    memchr("\r\n\"", text[after + next], 3) == NULL)
+				break;
+			if (next > 0)
+				in = after;
+			word = next;
+		}
+	}
+	return out;
+}
+
 static bool
 has_escape(struct kv_span text)
 {
@@ -656,6 +729,7 @@ inside_find(struct kv_span text, uint8_t *blob, inside_fn found, void *arg)
 		for (int i = 0;
 		     i < ROUNDS_MAX && inside_unescape(copy, &f.text.len); i++)
 			;
+		f.text.len = join_folded(copy, f.text.len);
 	}
 	find_all(&f);
 	if (copy != NULL)
