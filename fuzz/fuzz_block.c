@@ -11,7 +11,7 @@
 #include "keys/pem.h"
 
 static void
-check_parts(const struct block *b, struct kv_span line)
+check_parts(struct block *b, struct kv_span line)
 {
 	struct kv_span part[2], rest;
 	const uint8_t *at = line.p, *end = line.p + line.len;

@@ -7,6 +7,9 @@
 #include "keys/inside.h"
 #include "keys/pem.h"
 
+/* A shorter word of base64 behind another text begins no block. */
+#define BEHIND_MIN 40
+
 bool
 block_open(struct block *b, uint64_t line)
 {
@@ -116,13 +119,62 @@ strip_quotes(struct kv_span s)
 	}
 }
 
+/* Where an END line begins in a text; NULL: nowhere. */
+static const uint8_t *
+find_end(struct kv_span s)
+{
+	const uint8_t *p;
+
+	if (s.len == 0)
+		return NULL;
+	p = memmem(s.p, s.len, "-----END ", 9);
+	return p != NULL ? p : memmem(s.p, s.len, "---- END ", 9);
+}
+
+/*
+ * Returns what follows the last byte of the prefix, or an END, in a line; else
+ * nothing.
+ */
+static struct kv_span
+behind_last_byte(const struct block *b, struct kv_span s)
+{
+	const uint8_t *p = find_end(s);
+
+	while (s.len > 0 && s.p[s.len - 1] <= ' ')
+		s.len--;
+	if (p == NULL && s.len > 0 &&
+	    (p = memrchr(s.p, b->prefix[b->prefix_len - 1], s.len)) != NULL)
+		p++;
+	return (struct kv_span){ p, p == NULL ? 0 : (size_t)(s.p + s.len - p) };
+}
+
+/* Tells if the first line behind the BEGIN has another text before its base64. */
+static bool
+is_behind_another(const struct block *b, struct kv_span s)
+{
+	struct kv_span rest;
+
+	if (b->prefix_len == 0 ||
+	    memchr("\"'\\+/=", b->prefix[b->prefix_len - 1], 7) != NULL)
+		return false;
+	rest = behind_last_byte(b, s);
+	return rest.len >= BEHIND_MIN && inside_is_base64(rest);
+}
+
 /* Returns what is left of a line behind the prefix. */
 static struct kv_span
-strip(const struct block *b, struct kv_span s)
+strip(struct block *b, struct kv_span s)
 {
 	const size_t len = prefix_of_line(b, s);
 	bool quoted = len < b->prefix_len || len == 0;
 
+	if (b->is_new)
+		b->varies = len == 0 && is_behind_another(b, s);
+	if (b->varies) {
+		struct kv_span rest = behind_last_byte(b, s);
+
+		return rest.len > 0 ? rest : s;
+	}
 	for (size_t i = 0; i < len; i++)
 		quoted |= is_quote(b->prefix[i]);
 	s.p += len;
@@ -151,8 +203,8 @@ may_follow_begin(struct kv_span s)
 }
 
 size_t
-block_split(const struct block *b, struct kv_span text,
-    struct kv_span part[static 2], struct kv_span *restp)
+block_split(struct block *b, struct kv_span text, struct kv_span part[static 2],
+    struct kv_span *restp)
 {
 	struct kv_span line = strip(b, text);
 	const uint8_t *end = line.len > 0 ?

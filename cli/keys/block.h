@@ -2,7 +2,8 @@
 /*
  * keys/block: collects the lines of a PEM block, which may stand inside another
  * text: in quotes, behind words, or behind the same bytes on each line, as in a
- * diff ("+") or a mail that quotes one ("> ").
+ * diff ("+") or a mail that quotes one ("> "), or behind a number or a time on
+ * each line.
  */
 #ifndef CLI_KEYS_BLOCK_H
 #define CLI_KEYS_BLOCK_H
@@ -24,6 +25,7 @@ struct block {
 	size_t len;	/* in room */
 	uint8_t prefix[BLOCK_PREFIX_MAX_BYTES];
 	size_t prefix_len; /* 0: none */
+	bool varies;	   /* only the last byte of it is on each line */
 	uint64_t line;	   /* of its BEGIN line */
 };
 
@@ -48,7 +50,7 @@ void block_note_prefix(struct block *b, struct kv_span text);
  * to what follows the END line. Returns how many there are: 0 if the line
  * cannot be the block's.
  */
-size_t block_split(const struct block *b, struct kv_span text,
+size_t block_split(struct block *b, struct kv_span text,
     struct kv_span part[static 2], struct kv_span *restp);
 
 /* Erases the block: it may be a private key. */

@@ -279,7 +279,12 @@ def places(block):
     yield "YAML", "key: |\n" + indented(block, 4) + "other: x\n"
     for prefix in ("+", "-", "> ") if "PuTTY" in block else ("+", "-", "> ", "> > ", "// ", " * ", "REM "):
         yield f"lines that begin with {prefix!r}", f"words\n{textwrap.indent(block, prefix)}{prefix}words\nwords\n"
+    yield "an answer of GitHub", json.dumps({"content": "\n".join(textwrap.wrap(b64(block), 60)) + "\n"}) + "\n"
     if "PuTTY" not in block:
+        lines = block.splitlines()
+        yield "cat -n", "words\n" + "".join(f"{n:6}\t{line}\n" for n, line in enumerate(lines, 8)) + "words\n"
+        yield "grep -n", "".join(f"{n}:{line}\n" for n, line in enumerate(lines, 8))
+        yield "a log", "".join(f"Nov 27 09:0{n % 7} h x[{n}]: {line}\n" for n, line in enumerate(lines, 8))
         yield "a quoted text of several lines", f'key: "{block.rstrip()}"\nother: x\n'
         yield "shell", f"cat >key <<'EOF'\n{block}EOF\n"
     if "-----BEGIN" in block:

@@ -10,6 +10,7 @@
 #define BEGIN "-----BEGIN X-----"
 #define END "-----END X-----"
 #define BASE64 "MIIEpAIBAAKCAQEA"
+#define LINE BASE64 "MIIEpAIBAAKCAQEA/+" BASE64
 
 static uint8_t *room;
 
@@ -132,6 +133,50 @@ what_each_line_begins_with_is_left_out(void **state)
 	}
 }
 
+/* As cat -n, grep -n and logs write them: the first line decides. */
+static void
+what_varies_before_each_line_is_left_out(void **state)
+{
+	static const char *const rows[][3] = {
+		{ "   9\t" BEGIN, "  10\t" LINE, "  11\t" END },
+		{ "9:" BEGIN, "10:" LINE " \r", "x -- 11:" END },
+		{ "a 12:00 app[1]: " BEGIN, "a 12:01 app[23]: " LINE,
+		    "b 12:01 app[1]: " END "\r" },
+		{ "- " BEGIN, "  " LINE, "  " END },
+	};
+	static const char *const others[][2] = {
+		{ "k = \"" BEGIN, "x = \"" LINE },
+		{ "1 " BEGIN, "2 " BASE64 },
+		{ "1=" BEGIN, "2=" LINE },
+		{ "1 " BEGIN, "2 " LINE ";" },
+	};
+	struct kv_span part[2], rest;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct block b = open_block();
+
+		b.is_new = true;
+		block_note_prefix(&b, span_of(rows[i][0]));
+		for (size_t j = 1; j < 3; j++) {
+			assert_int_equal(block_split(&b, span_of(rows[i][j]),
+					     part, &rest),
+			    1);
+			assert_span_is(part[0], j == 1 ? LINE : END);
+			b.is_new = false;
+		}
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		struct block b = open_block();
+
+		b.is_new = true;
+		block_note_prefix(&b, span_of(others[i][0]));
+		assert_int_equal(block_split(&b, span_of(others[i][1]), part,
+				     &rest),
+		    0);
+	}
+}
+
 static void
 a_block_notes_no_longer_prefix_than_it_has_room_for(void **state)
 {
@@ -181,6 +226,7 @@ main(void)
 		TEST(a_block_takes_its_longest_text_and_no_more),
 		TEST(quotes_around_lines_are_left_out),
 		TEST(what_each_line_begins_with_is_left_out),
+		TEST(what_varies_before_each_line_is_left_out),
 		TEST(a_block_notes_no_longer_prefix_than_it_has_room_for),
 		TEST(only_base64_or_a_header_follows_a_begin_line),
 	};
