@@ -166,7 +166,7 @@ static struct kv_span
 strip(struct block *b, struct kv_span s)
 {
 	const size_t len = prefix_of_line(b, s);
-	bool quoted = len < b->prefix_len || len == 0;
+	bool quoted = len < b->prefix_len, blank = true;
 
 	if (b->is_new)
 		b->varies = len == 0 && is_behind_another(b, s);
@@ -175,11 +175,14 @@ strip(struct block *b, struct kv_span s)
 
 		return rest.len > 0 ? rest : s;
 	}
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		quoted |= is_quote(b->prefix[i]);
+		blank &= b->prefix[i] <= ' ';
+	}
 	s.p += len;
 	s.len -= len;
-	if (quoted)
+	/* Behind blanks, lines of C may end in \n\ as well. */
+	if (quoted || blank)
 		return strip_quotes(s);
 	/* The comment of RFC 4716 has quotes of its own. */
 	while (s.len > 0 && s.p[s.len - 1] <= ' ')

@@ -112,6 +112,8 @@ what_each_line_begins_with_is_left_out(void **state)
 		{ "# \t" BEGIN, "#", "" },
 		{ " * " BEGIN, " * Comment: \"a (b)\"", "Comment: \"a (b)\"" },
 		{ "echo '" BEGIN, "echo '" BASE64 "'", BASE64 },
+		{ "  " BEGIN "\\n\\", "  " BASE64 "\\n\\", BASE64 },
+		{ "\t" BEGIN "\",", "\t" BASE64 "\",", BASE64 },
 		{ "+k = \"" BEGIN, "+  \"" BASE64 "\\n\"", BASE64 },
 		{ "-k = \"" BEGIN, "-  \"" END "\\n\"", END },
 		/* Another begin of a line is the block's. */
