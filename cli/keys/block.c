@@ -153,9 +153,14 @@ static bool
 is_behind_another(const struct block *b, struct kv_span s)
 {
 	struct kv_span rest;
+	const uint8_t *last;
 
-	if (b->prefix_len == 0 ||
-	    memchr("\"'\\+/=", b->prefix[b->prefix_len - 1], 7) != NULL)
+	if (b->prefix_len == 0)
+		return false;
+	last = &b->prefix[b->prefix_len - 1];
+	/* Base64 itself has the n of "\n-----BEGIN". */
+	if (is_quote(*last) || *last == '\\' ||
+	    inside_is_base64((struct kv_span){ last, 1 }))
 		return false;
 	rest = behind_last_byte(b, s);
 	return rest.len >= BEHIND_MIN && inside_is_base64(rest);

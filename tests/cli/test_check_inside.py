@@ -289,6 +289,7 @@ def places(block):
         yield "shell", f"cat >key <<'EOF'\n{block}EOF\n"
     if "-----BEGIN" in block:
         yield "C", "char *p =\n" + "".join(f'  "{line}\\n"\n' for line in block.splitlines()) + ";\n"
+        yield "a string that begins with an escape", f"x = `\\n{block}`;\n"
         yield "C in one string", 'char *p = "\\\n' + "".join(f"  {line}\\n\\\n" for line in block.splitlines()) + '";\n'
         yield "a diff of C", "@@ -1 +1 @@\n" + "".join(f'+  "{line}\\n"\n' for line in block.splitlines()) + "+;\n"
         yield "one line", "KEY=" + block.replace("\n", " ") + "\n"

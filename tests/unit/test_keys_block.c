@@ -150,6 +150,7 @@ what_varies_before_each_line_is_left_out(void **state)
 		{ "k = \"" BEGIN, "x = \"" LINE },
 		{ "1 " BEGIN, "2 " BASE64 },
 		{ "1=" BEGIN, "2=" LINE },
+		{ "1-n" BEGIN, "2-n" LINE },
 		{ "1 " BEGIN, "2 " LINE ";" },
 	};
 	struct kv_span part[2], rest;
