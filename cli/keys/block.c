@@ -148,6 +148,18 @@ behind_last_byte(const struct block *b, struct kv_span s)
 	return (struct kv_span){ p, p == NULL ? 0 : (size_t)(s.p + s.len - p) };
 }
 
+/* A commit or a checksum in prose is base64, too. */
+static bool
+is_hex(struct kv_span s)
+{
+	static const char digits[] = "0123456789ABCDEFabcdef";
+	size_t n = 0;
+
+	while (n < s.len && memchr(digits, s.p[n], 22) != NULL)
+		n++;
+	return n == s.len;
+}
+
 /* Tells if the first line behind the BEGIN has another text before its base64. */
 static bool
 is_behind_another(const struct block *b, struct kv_span s)
@@ -163,7 +175,8 @@ is_behind_another(const struct block *b, struct kv_span s)
 	    inside_is_base64((struct kv_span){ last, 1 }))
 		return false;
 	rest = behind_last_byte(b, s);
-	return rest.len >= BEHIND_MIN && inside_is_base64(rest);
+	return rest.len >= BEHIND_MIN && inside_is_base64(rest) &&
+	    !is_hex(rest);
 }
 
 /* Returns what is left of a line behind the prefix. */
@@ -195,7 +208,10 @@ strip(struct block *b, struct kv_span s)
 	return s;
 }
 
-/* Tells if a line may be the first in a PEM block: base64 or a header. */
+/*
+ * Tells if a line may be the first in a PEM block: base64 or a header. Where an END
+ * follows, a text only names the two.
+ */
 static bool
 may_follow_begin(struct kv_span s)
 {
@@ -204,8 +220,7 @@ may_follow_begin(struct kv_span s)
 	if (s.len > sizeof(comment) &&
 	    memcmp(s.p, comment, sizeof(comment) - 1) == 0)
 		return true;
-	return s.len == 0 || pem_is_end(s) ||
-	    (s.len >= 16 && inside_is_base64(s)) ||
+	return s.len == 0 || (s.len >= 16 && inside_is_base64(s)) ||
 	    (s.len > 8 && memchr(s.p, ':', s.len) != NULL &&
 		memchr(s.p, '(', s.len) == NULL);
 }

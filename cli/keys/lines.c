@@ -181,7 +181,8 @@ add_inside_block(struct lines *l, struct kv_span text)
 		cut_block(l);
 		return false;
 	}
-	l->block.is_new = false;
+	/* In prose, other words follow an empty line. */
+	l->block.is_new = l->block.is_new && part[0].len == 0;
 	for (size_t i = 0; i < n; i++)
 		add_to_block(l, part[i]);
 	if (!l->block.is_open)

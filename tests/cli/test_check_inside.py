@@ -648,6 +648,14 @@ def test_folded_base64_in_a_diff_or_a_mail_is_the_key_that_it_is(scratch):
                 equal(fingerprints(result), [key.fingerprint], text)
 
 
+def test_prose_that_names_begin_lines_is_no_problem(scratch):
+    begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+    for text in (f"// {begin}\n//\n// other words\n", f"// {begin}\n// {end}\n", f"> {begin}\n>\n> other words\n",
+                 f'+  "{begin}"\n+  "{end}"\n', f"look for {begin}\n\ncommit {'0a' * 20}\n",
+                 f"a {begin}\nb {'0a' * 32}\n"):
+        equal(check(write(scratch / "d" / "file", text).parent, status=0).problems, [], text)
+
+
 def test_a_block_without_an_end_in_a_mail_hides_none_behind_it(scratch):
     ed, rsa = made()["ed25519"], made()["rsa"]
     cut = openssh_pem(ed.blob).split("-----END")[0]
