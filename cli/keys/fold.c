@@ -8,6 +8,8 @@
 
 /* Shorter lines of base64 are words of prose. */
 #define BASE64_LINE_MIN 40
+/* Longer ones behind a mark are the items of a list, each a text of its own. */
+#define MARKED_LINE_MAX 80
 
 bool
 fold_is_dn(struct kv_span text)
@@ -116,6 +118,8 @@ fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 
 	if (!(ldif && fold_is_attribute(text)) &&
 	    !(inside_is_base64(word) && word.len >= BASE64_LINE_MIN))
+		return false;
+	if (mark != 0 && word.len > MARKED_LINE_MAX)
 		return false;
 	f->ldif = ldif;
 	f->line = line;

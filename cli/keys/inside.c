@@ -41,6 +41,8 @@
 #define COMMENT_MAX 1024
 /* A shorter line of base64 is a word of prose. */
 #define FOLDED_MIN 40
+/* A longer one is a text of its own: a certificate, or a key in base64. */
+#define FOLDED_MAX 80
 /* How far back the start of a line is looked for. */
 #define LINE_BACK_MAX 65536
 
@@ -665,7 +667,7 @@ join_folded(uint8_t *text, size_t len)
 		size_t word = starts ? word_len(text + in, len - in) : 0;
 		size_t width = word;
 
-		if (word < FOLDED_MIN) {
+		if (word < FOLDED_MIN || word > FOLDED_MAX) {
 			starts = text[in] == '\n' || text[in] == '"';
 			text[out++] = text[in++];
 			continue;

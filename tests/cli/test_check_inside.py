@@ -648,6 +648,17 @@ def test_folded_base64_in_a_diff_or_a_mail_is_the_key_that_it_is(scratch):
                 equal(fingerprints(result), [key.fingerprint], text)
 
 
+def test_items_of_a_list_are_no_folded_text(scratch):
+    """Lines of one length. Joined, the second certificate is none, and base64 without padding shifts what follows."""
+    keys = [made()[name] for name in ("ed25519", "other")]
+    certs = [certificate(key, made()["rsa"]).read_text().split()[1] for key in keys]
+    bare = [b64(key.line).rstrip("=") for key in keys]
+    for items, count in ((certs, 4), (bare, 2), ([certs[0], "ann"], 2)):
+        lines = "".join(f"- {item}\n" for item in items)
+        for text in (f"keys:\n{lines}", json.dumps({"keys": "\n".join(items)})):
+            equal(len(fingerprints(check("--all", write(scratch / "d" / "file", text).parent, status=0))), count, text)
+
+
 def test_prose_that_names_begin_lines_is_no_problem(scratch):
     begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
     for text in (f"// {begin}\n//\n// other words\n", f"// {begin}\n// {end}\n", f"> {begin}\n>\n> other words\n",

@@ -84,6 +84,8 @@ marks_of_a_diff_or_a_mail_are_no_base64(void **state)
 	assert_true(fold_add(&fold, span_of("+AA=")));
 	expect(WORD "+AA=", 9);
 	assert_false(fold_start(&fold, span_of("+word"), false, 9));
+	/* A longer item of a list is a text of its own. */
+	assert_false(fold_start(&fold, span_of("- " WORD WORD), false, 9));
 }
 
 static void
