@@ -653,6 +653,11 @@ def test_items_of_a_list_are_no_folded_text(scratch):
     keys = [made()[name] for name in ("ed25519", "other")]
     certs = [certificate(key, made()["rsa"]).read_text().split()[1] for key in keys]
     bare = [b64(key.line).rstrip("=") for key in keys]
+    for mark in ("", "- "):
+        text = "".join(f"{mark}{key.base64}\n" for key in keys) + "".join(f"{mark}{cert}\n" for cert in certs)
+        path = write(scratch / "d" / "file", text)
+        result = check("--all", path.parent, status=0)
+        equal(re.findall(r"file:(\d+)", result.out.decode()), list("123344"), text)
     for items, count in ((certs, 4), (bare, 2), ([certs[0], "ann"], 2)):
         lines = "".join(f"- {item}\n" for item in items)
         for text in (f"keys:\n{lines}", json.dumps({"keys": "\n".join(items)})):
