@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/block.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,30 @@ what_varies_before_each_line_is_left_out(void **state)
 }
 
 static void
+what_the_first_line_does_not_begin_with_is_left_out_of_none(void **state)
+{
+	static const char *const prefixes[] = { "n", "+ ", "A" };
+	struct kv_span part[2], rest;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(prefixes); i++) {
+		struct block b = open_block();
+		char line[64];
+
+		snprintf(line, sizeof(line), "%s" BEGIN, prefixes[i]);
+		b.is_new = true;
+		block_note_prefix(&b, span_of(line));
+		assert_int_equal(block_split(&b, span_of(BASE64), part, &rest),
+		    1);
+		b.is_new = false;
+		snprintf(line, sizeof(line), "%.1s" BASE64, prefixes[i]);
+		assert_int_equal(block_split(&b, span_of(line), part, &rest),
+		    1);
+		assert_span_is(part[0], line);
+	}
+}
+
+static void
 a_block_notes_no_longer_prefix_than_it_has_room_for(void **state)
 {
 	char text[BLOCK_PREFIX_MAX_BYTES + sizeof(BEGIN) + 1];
@@ -232,6 +257,8 @@ main(void)
 		TEST(quotes_around_lines_are_left_out),
 		TEST(what_each_line_begins_with_is_left_out),
 		TEST(what_varies_before_each_line_is_left_out),
+		TEST(
+		    what_the_first_line_does_not_begin_with_is_left_out_of_none),
 		TEST(a_block_notes_no_longer_prefix_than_it_has_room_for),
 		TEST(only_base64_or_a_header_follows_a_begin_line),
 	};
