@@ -160,6 +160,16 @@ is_hex(struct kv_span s)
 	return n == s.len;
 }
 
+/* RFC 4716: all of its base64 is a key. Behind another BEGIN, a key is none of it. */
+static bool
+is_public(const struct block *b)
+{
+	static const char label[] = "SSH2 PUBLIC KEY";
+
+	return b->len > 0 &&
+	    memmem(*b->room, b->len, label, sizeof(label) - 1) != NULL;
+}
+
 /* Tells if the first line behind the BEGIN has another text before its base64. */
 static bool
 is_behind_another(const struct block *b, struct kv_span s)
@@ -176,7 +186,7 @@ is_behind_another(const struct block *b, struct kv_span s)
 		return false;
 	rest = behind_last_byte(b, s);
 	return rest.len >= BEHIND_MIN && inside_is_base64(rest) &&
-	    !is_hex(rest);
+	    !is_hex(rest) && (is_public(b) || !inside_is_key(rest));
 }
 
 /* Returns what is left of a line behind the prefix. */

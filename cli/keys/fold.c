@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "keys/inside.h"
-#include "kv_base64.h"
-#include "kv_sshkey.h"
 
 /* Shorter lines of base64 are words of prose. */
 #define BASE64_LINE_MIN 40
@@ -112,19 +110,6 @@ word_of_line(struct kv_span text, uint8_t mark)
 	return trim((struct kv_span){ text.p + n, text.len - n });
 }
 
-/* Tells if a word is all of a key, or of a usual certificate. */
-static bool
-is_key(struct kv_span word)
-{
-	uint8_t blob[4096];
-	struct kv_sshkey key;
-	size_t len;
-
-	return kv_base64_decode((const char *)word.p, word.len, blob,
-		   sizeof(blob), &len) == KV_OK &&
-	    kv_sshkey_parse(blob, len, &key) == KV_OK;
-}
-
 bool
 fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 {
@@ -136,7 +121,7 @@ fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
 		return false;
 	if (mark != 0 && word.len > MARKED_LINE_MAX)
 		return false;
-	if (!ldif && is_key(word))
+	if (!ldif && inside_is_key(word))
 		return false;
 	f->ldif = ldif;
 	f->line = line;

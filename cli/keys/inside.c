@@ -751,3 +751,15 @@ inside_is_base64(struct kv_span text)
 		n++;
 	return n == text.len && n > 0;
 }
+
+bool
+inside_is_key(struct kv_span text)
+{
+	uint8_t blob[4096];
+	struct kv_sshkey key;
+	size_t len;
+
+	return kv_base64_decode((const char *)text.p, text.len, blob,
+		   sizeof(blob), &len) == KV_OK &&
+	    kv_sshkey_parse(blob, len, &key) == KV_OK;
+}

@@ -45,4 +45,7 @@ bool inside_unescape(uint8_t *text, size_t *lenp);
 /* Whether text is one word of base64, which may go on in the next line. */
 bool inside_is_base64(struct kv_span text);
 
+/* Tells if a text is the base64 of a key, or of a certificate of usual length. */
+bool inside_is_key(struct kv_span text);
+
 #endif

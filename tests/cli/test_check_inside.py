@@ -664,6 +664,15 @@ def test_items_of_a_list_are_no_folded_text(scratch):
             equal(len(fingerprints(check("--all", write(scratch / "d" / "file", text).parent, status=0))), count, text)
 
 
+def test_keys_on_lines_behind_a_begin_line_in_words_are_no_block_of_it(scratch):
+    keys = [made()[name] for name in ("ed25519", "other")]
+    for begin in ("see -----BEGIN RSA PRIVATE KEY-----", "keys: # ---- BEGIN team ----"):
+        for start in ("- ", "x ssh-ed25519 "):
+            path = write(scratch / "d" / "file", f"{begin}\n" + "".join(f"{start}{key.base64}\n" for key in keys))
+            result = check("--all", path.parent, status=0)
+            equal((fingerprints(result), result.problems), ([key.fingerprint for key in keys], []), begin + start)
+
+
 def test_prose_that_names_begin_lines_is_no_problem(scratch):
     begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
     for text in (f"// {begin}\n//\n// other words\n", f"// {begin}\n// {end}\n", f"> {begin}\n>\n> other words\n",

@@ -11,6 +11,9 @@
 #define BEGIN "-----BEGIN X-----"
 #define END "-----END X-----"
 #define BASE64 "MIIEpAIBAAKCAQEA"
+#define KEY \
+	"AAAAC3NzaC1lZDI1NTE5AAAAI" \
+	"PNTll18C/d1B06jnitjXLCZgRsdyTumwJbtFemLpn07"
 #define LINE BASE64 "MIIEpAIBAAKCAQEA/+" BASE64
 
 static uint8_t *room;
@@ -151,6 +154,7 @@ what_varies_before_each_line_is_left_out(void **state)
 		{ "k = \"" BEGIN, "x = \"" LINE },
 		{ "1 " BEGIN, "2 " BASE64 },
 		{ "1=" BEGIN, "2=" LINE },
+		{ "a " BEGIN, "- " KEY },
 		{ "1-n" BEGIN, "2-n" LINE },
 		{ "a " BEGIN,
 		    "commit 0123456789abcdef0123456789abcdef01234567" },
