@@ -58,31 +58,34 @@ block_note_prefix(struct block *b, struct kv_span text)
 }
 
 /*
- * Returns 1 if the prefix begins with a mark of a diff or a mail, and the line
- * with the same; else 0. What stands behind the marks may differ.
+ * How long the mark of a diff or a mail is that both the prefix and the line begin
+ * with: 1, or 0 if there is none. What stands behind the mark may differ.
  */
 static size_t
-mark_of_line(const struct block *b, struct kv_span s)
+mark_len(const struct block *b, struct kv_span s)
 {
 	return b->prefix_len > 0 && s.len > 0 && s.p[0] == b->prefix[0] &&
 	    memchr("+->", s.p[0], 3) != NULL;
 }
 
-/* How long the prefix of a line is. An empty one may lack its last blanks. */
+/*
+ * How long the prefix of the block is in a line. Editors cut the blanks at the end
+ * of a line that has nothing else.
+ */
 static size_t
 prefix_of_line(const struct block *b, struct kv_span s)
 {
 	static const char end[] = "-----END ";
 	const size_t len = s.len < b->prefix_len ? s.len : b->prefix_len;
 
-	/* Its dashes are its own. */
+	/* The first dash of an END line is no mark of a diff. */
 	if (s.len > sizeof(end) && memcmp(s.p, end, sizeof(end) - 1) == 0)
 		return 0;
 	if (len == 0 || memcmp(s.p, b->prefix, len) != 0)
-		return mark_of_line(b, s);
+		return mark_len(b, s);
 	for (size_t i = len; i < b->prefix_len; i++) {
 		if (b->prefix[i] != ' ' && b->prefix[i] != '\t')
-			return mark_of_line(b, s);
+			return mark_len(b, s);
 	}
 	return len;
 }
@@ -170,7 +173,10 @@ is_public(const struct block *b)
 	    memmem(*b->room, b->len, label, sizeof(label) - 1) != NULL;
 }
 
-/* Tells if the first line behind the BEGIN has another text before its base64. */
+/*
+ * Tells if the first line behind the BEGIN has base64 at its end, and before that
+ * another text than the BEGIN line, as the next number of cat -n.
+ */
 static bool
 is_behind_another(const struct block *b, struct kv_span s)
 {
