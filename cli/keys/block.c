@@ -64,8 +64,10 @@ block_note_prefix(struct block *b, struct kv_span text)
 static size_t
 mark_len(const struct block *b, struct kv_span s)
 {
+	static const char marks[] = "+->";
+
 	return b->prefix_len > 0 && s.len > 0 && s.p[0] == b->prefix[0] &&
-	    memchr("+->", s.p[0], 3) != NULL;
+	    memchr(marks, s.p[0], sizeof(marks) - 1) != NULL;
 }
 
 /*
@@ -158,7 +160,7 @@ is_hex(struct kv_span s)
 	static const char digits[] = "0123456789ABCDEFabcdef";
 	size_t n = 0;
 
-	while (n < s.len && memchr(digits, s.p[n], 22) != NULL)
+	while (n < s.len && memchr(digits, s.p[n], sizeof(digits) - 1) != NULL)
 		n++;
 	return n == s.len;
 }

@@ -96,7 +96,10 @@ is_padded(struct kv_span word)
 static uint8_t
 mark_of_line(struct kv_span text)
 {
-	return text.len > 0 && memchr("+->", text.p[0], 3) != NULL ?
+	static const char marks[] = "+->";
+
+	return text.len > 0 &&
+		memchr(marks, text.p[0], sizeof(marks) - 1) != NULL ?
 	    text.p[0] :
 	    0;
 }

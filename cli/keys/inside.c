@@ -656,6 +656,7 @@ line_end_len(const uint8_t *p, size_t len)
 static size_t
 join_folded(uint8_t *text, size_t len)
 {
+	static const char ends[] = "\r\n\"";
 	size_t in = 0, out = 0;
 	bool starts = true; /* a line, or a string */
 
@@ -688,7 +689,8 @@ join_folded(uint8_t *text, size_t len)
 				break;
 			/* The next line is a word, and nothing else. */
 			if (after + next < len &&
-			    memchr("\r\n\"", text[after + next], 3) == NULL)
+			    memchr(ends, text[after + next],
+				sizeof(ends) - 1) == NULL)
 				break;
 			if (next > 0)
 				in = after;
