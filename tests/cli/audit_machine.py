@@ -13,6 +13,7 @@ SYSTEM_FILES = [Path(f"/etc/{name}") for name in ("passwd", "group", "ssh/sshd_c
 NEEDED = ("daemon", "nobody", "sshd", "nogroup")
 CONFIG = Path("/etc/ssh/sshd_config")
 DROP_INS = Path("/etc/ssh/sshd_config.d")
+NOTES = Path("/var/lib/keyveto/.refused-accounts")
 FIRST_ID = 20000
 
 
@@ -102,6 +103,8 @@ def world(folder):
         for path, content in kept.items():
             path.write_bytes(content)
         clear_drop_ins()
+        # Accounts that it names are looked up in the next test, too.
+        NOTES.unlink(missing_ok=True)
 
 
 def clear_drop_ins():

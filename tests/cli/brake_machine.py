@@ -13,7 +13,6 @@ from program import equal, keyveto
 FOLDER, STATE, OURS = Path("/etc/keyveto"), Path("/var/lib/keyveto"), Path("/srv/lists-of-keyveto")
 CONFIG, SETTINGS = FOLDER / "keyveto.conf", FOLDER / "update.conf"
 LIST, FILTER = OURS / "own.dat", OURS / "own.pkbf"
-NOTES = STATE / ".refused-accounts"
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 
 

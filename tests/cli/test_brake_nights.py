@@ -7,7 +7,8 @@ import pytest
 
 import keys
 import sshkey
-from brake_machine import CONFIG, LIST, NOTES, STATE, machine
+from audit_machine import NOTES
+from brake_machine import CONFIG, LIST, STATE, machine
 from program import contains, equal, keyveto, lacks
 from publisher import ListPlace, listing
 
