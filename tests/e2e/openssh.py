@@ -39,13 +39,13 @@ def has_dsa():
 
 
 def takes_short_names():
-    """Whether sshd accepts a blob that names its type RSA, or eD25519."""
-    return version() < (10, 0)
+    """Whether sshd accepts a blob that names its type RSA, or eD25519. 9.9 does not."""
+    return version() < (9, 9)
 
 
 def password_step_shows_key():
-    """Whether the PAM auth phase sees the key in publickey,password."""
-    return version() >= (10, 0)
+    """Whether the PAM auth phase sees the key in publickey,password. It does from 9.8 on."""
+    return version() >= (9, 8)
 
 
 def takes_wildcards():
