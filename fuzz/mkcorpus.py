@@ -153,7 +153,13 @@ def make_inside():
     long = block.partition("\n")[2].replace("MCow", 8 * "MCow")
     folded = textwrap.fill(base64.b64encode(key.encode()).decode(), 64) + "\n\n" + long
     diff, mail = (textwrap.indent(folded, mark, lambda line: True) for mark in ("+", "> "))
-    for name, text in {**texts, "block": block, "diff": diff, "mail": mail}.items():
+    numbered = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(
+        ["-----BEGIN PUBLIC KEY-----", 16 * "MCow", "MCow", "-----END PUBLIC KEY-----"], 9))
+    prose = f"see -----BEGIN RSA PRIVATE KEY-----\nparent {20 * '1f'}\n"
+    comment = "".join(f" * {line}\r\n" for line in (
+        "---- BEGIN SSH2 PUBLIC KEY ----", 'Comment: "a b"', 16 * "AAAA", "", "---- END SSH2 PUBLIC KEY ----"))
+    for name, text in {**texts, "block": block, "diff": diff, "mail": mail, "numbered": numbered, "prose": prose,
+                       "comment": comment}.items():
         seed("block", name, text)
         for flags in range(6):
             seed("lines", f"{name}-{flags}", bytes((flags, 1)) + text.encode())
