@@ -211,7 +211,7 @@ strip(struct block *b, struct kv_span s)
 
 		return rest.len > 0 ? rest : s;
 	}
-	/* No line has the prefix: base64 may begin with the same letter. */
+	/* Then no line has it: base64 may begin with the same letter. */
 	if (b->is_new && len == 0 && s.len > 0)
 		b->prefix_len = 0;
 	for (size_t i = 0; i < len; i++) {

@@ -745,13 +745,7 @@ inside_find(struct kv_span text, uint8_t *blob, inside_fn found, void *arg)
 bool
 inside_is_base64(struct kv_span text)
 {
-	size_t n = 0;
-
-	while (n < text.len && is_digit64(text.p[n]))
-		n++;
-	while (n < text.len && text.p[n] == '=')
-		n++;
-	return n == text.len && n > 0;
+	return text.len > 0 && word_len(text.p, text.len) == text.len;
 }
 
 bool
