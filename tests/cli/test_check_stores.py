@@ -3,13 +3,12 @@
 
 import base64
 import gzip
-import shutil
 import struct
 import subprocess
 
 import pytest
 from check_runs import check
-from program import PATIENCE, equal
+from program import PATIENCE, ROOT, equal
 from samples import write
 
 LEFT = "keyveto does not look into it"
@@ -91,22 +90,14 @@ def test_a_java_store_is_named_if_it_may_hold_a_key(scratch, pair, magic):
     expect(write(scratch / "d" / "file", large), f"{name}: {EXPORT}", False)
 
 
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="no keytool")
-def test_the_stores_of_keytool_are_recognised(scratch, pair):
-    def keytool(*words):
-        subprocess.run(["keytool", *words], check=True, capture_output=True, timeout=PATIENCE)
-
-    (scratch / "d").mkdir()
-    store = scratch / "d" / "file"
-    keytool("-importcert", "-noprompt", "-alias", "a", "-file", pair[1], "-storetype", "JKS", "-storepass", PASSWORD,
-            "-keystore", store)
-    expect(store, "Java key store with certificates only", True)
-    source = pkcs12(scratch / "a.p12", pair)
-    for kind in ("JKS", "JCEKS"):
-        store.unlink()
-        keytool("-importkeystore", "-srckeystore", source, "-srcstoretype", "PKCS12", "-srcstorepass", PASSWORD,
-                "-deststoretype", kind, "-deststorepass", PASSWORD, "-destkeystore", store)
-        expect(store, f"Java key store: {EXPORT}", False)
+@pytest.mark.parametrize(("name", "said", "quiet"), [
+    ("certificates.jks", "Java key store with certificates only", True),
+    ("key.jks", f"Java key store: {EXPORT}", False), ("key.jceks", f"Java key store: {EXPORT}", False)],
+    ids=["certificates", "JKS", "JCEKS"])
+def test_the_stores_of_keytool_are_recognised(scratch, name, said, quiet):
+    """keytool of OpenJDK 17 made them, with -importcert and -importkeystore."""
+    store = write(scratch / "d" / "file", (ROOT / "testdata" / "java-stores" / name).read_bytes())
+    expect(store, said, quiet)
 
 
 def test_stores_in_gzip_and_in_base64_are_named(scratch, pair):

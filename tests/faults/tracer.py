@@ -74,8 +74,8 @@ def kill_by(name):
 
 
 def applies(fault, call):
-    """Whether the fault makes sense for the call."""
-    return fault.is_signal or call.name not in NEVER_FAIL
+    """Whether the fault makes sense for the call. When the kernel goes on with a call that it broke off is chance."""
+    return call.name != "restart_syscall" and (fault.is_signal or call.name not in NEVER_FAIL)
 
 
 def expression(call, fault, onwards=False):
