@@ -200,13 +200,18 @@ $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 deps:
 	@scripts/deps
 
+# Whoever says nothing of -j gets all processors.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 demo: deps
 	@echo "building keyveto, for a minute"
-	@$(MAKE) --no-print-directory -s all >/dev/null
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all >/dev/null
 	@/usr/bin/python3 demo/demo.py --build $(BUILD)
 
-check: deps
-	@$(MAKE) --no-print-directory run-tests
+# What finds most mistakes; make check-long has the rest of the same tests. CONTRIBUTING.md says what is where.
+check check-long: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) all unit-tests
+	@tests/run $(BUILD) $(@:check-%=%)
 
 TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
 	$(wildcard tests/unit/*.c)))
@@ -240,9 +245,6 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 $(BUILD)/tests/test_pam_retval: KV_LDFLAGS += -rdynamic
 
 unit-tests: $(TESTS)
-
-run-tests: all unit-tests
-	@tests/run $(BUILD)
 
 lint:
 	@QUICK='$(QUICK)' scripts/lint
@@ -418,7 +420,7 @@ fuzz-coverage:
 	@scripts/deps all
 	@fuzz/coverage.py $(BUILD)/fuzz-coverage
 
-# The long forms of what `make check` samples, fuzzing, and what CI leaves out because
+# The longest forms of what `make check-long` samples, fuzzing, and what CI leaves out because
 # it runs the same tests once more: three hours. The
 # differential logins take another hour for each sshd: this machine's, and that of
 # each Debian release in CAMPAIGN_SUITES.
@@ -429,7 +431,7 @@ campaign: all $(FUZZ)
 	@tests/differential/roots $(BUILD)/roots $(CAMPAIGN_SUITES)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) \
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
-		tests/run $(BUILD) long
+		tests/run $(BUILD) campaign
 	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins UBSAN_LOGINS= SANITIZE_LONG=
 	@$(MAKE) --no-print-directory valgrind VALGRIND_LONG= VALGRIND_LONG_UNIT=
 	@$(MAKE) --no-print-directory lint check-readme coverage
@@ -631,9 +633,9 @@ check-platforms:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-architectures check-autopkgtest check-compilers check-fleet check-musl check-neighbours check-openssh check-packages check-platforms \
+.PHONY: all bench campaign check check-long check-architectures check-autopkgtest check-compilers check-fleet check-musl check-neighbours check-openssh check-packages check-platforms \
 	check-readme check-reproducible check-vm clean \
-	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm run-tests sanitize sbom uninstall unit-tests valgrind
+	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(WORKER_OBJ:.o=.d) $(PUBLISHER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \

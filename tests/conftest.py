@@ -17,7 +17,10 @@ pytest_plugins = ["throwaway"]
 
 def pytest_addoption(parser):
     parser.addoption("--build", metavar="DIR", default="build", help="where the built programs are (build)")
-    parser.addoption("--long", action="store_true", help="the long forms: every fault, not a sample")
+    parser.addoption("--long", action="store_true", help="only the tests that make check leaves to make check-long")
+    parser.addoption("--all", action="store_true", help="these, and those of make check")
+    parser.addoption("--campaign", action="store_true", help="all tests, in their longest forms: every fault, not a "
+                     "sample")
     parser.addoption("--share", metavar="I/N", type=_share, help="only the I-th (from 0) of N shares of the tests, "
                      "drawn by their names")
     parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests keep "
@@ -44,13 +47,31 @@ def pytest_configure():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def _beyond_samples(items):
+    """The rows that make check leaves to make check-long, of tests with the mark sample(n): it has one row in n.
+
+    Which ones is drawn by their names, so that a matrix is not always met in the same column.
+    """
+    rows = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample"):
+            rows[item.nodeid.partition("[")[0]].append(item)
+    for row in rows.values():
+        row.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        yield from row[-(-len(row) // row[0].get_closest_marker("sample").args[0]):]
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leaves out tests of the long forms, and of other shares, and counts them as deselected."""
-    long, share = config.getoption("--long"), config.getoption("--share")
+    """Leaves out tests that other commands run, and those of other shares, and counts them as deselected."""
+    campaign, share = config.getoption("--campaign"), config.getoption("--share")
+    left = {item for item in items if item.get_closest_marker("long")} | set(_beyond_samples(items))
 
     def runs(item):
-        return (long or not item.get_closest_marker("long")) and (
-            share is None or zlib.crc32(item.nodeid.encode()) % share[1] == share[0])
+        if item.get_closest_marker("campaign") and not campaign:
+            return False
+        if not campaign and not config.getoption("--all") and config.getoption("--long") != (item in left):
+            return False
+        return share is None or zlib.crc32(item.nodeid.encode()) % share[1] == share[0]
 
     left_out = [item for item in items if not runs(item)]
     items[:] = [item for item in items if runs(item)]
@@ -68,8 +89,8 @@ def fixture_build(pytestconfig):
 
 @pytest.fixture(scope="session", name="one_in")
 def fixture_one_in(pytestconfig):
-    """Which part of a long row of like things a test tries: one in this many, and each with --long."""
-    return 1 if pytestconfig.getoption("--long") else 5
+    """Which part of a long row of like things a test tries: one in this many, and each with --campaign."""
+    return 1 if pytestconfig.getoption("--campaign") else 5
 
 
 @pytest.fixture(name="scratch")

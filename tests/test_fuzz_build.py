@@ -45,6 +45,7 @@ def fixture_fuzz_build(tmp_path):
     return build
 
 
+@pytest.mark.long
 def test_another_sanitizer_compiles_again(fuzz_build):
     """OSS-Fuzz's helper.py keeps WORK and OUT."""
     fuzz_build(CFLAGS="-fsanitize=address", CXXFLAGS="-fsanitize=address")
@@ -54,6 +55,7 @@ def test_another_sanitizer_compiles_again(fuzz_build):
         assert program.count(b"-fsanitize=undefined") > 2 and b"-fsanitize=address" not in program, target
 
 
+@pytest.mark.long
 def test_out_is_of_the_callers_folder_and_has_what_oss_fuzz_looks_for(fuzz_build, tmp_path):
     (tmp_path / "engine.a").write_text("the engine")
     out = fuzz_build(LIB_FUZZING_ENGINE=str(tmp_path / "engine.a"))

@@ -91,7 +91,7 @@ def _test(arch, table, options, results):
                    "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so"),
                    # Its cc comes before this machine's.
                    "PATH": f"/usr/local/bin:{os.environ['PATH']}"}
-    pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())))
+    pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "--all", "-n", os.environ.get("JOBS", str(2 * os.cpu_count())))
     lines.append(_run([*pytest, "tests/architectures", "--build", build], **environment))
     if table.files:
         deselected = [word for test in table.left_out for word in ("--deselect", test)]

@@ -281,6 +281,7 @@ def make_many(w, count):
     return listed
 
 
+@pytest.mark.long
 def test_ten_thousand_accounts_in_time_and_in_order(world):
     listed = make_many(world, 10000)
     done = world.audit(status=1, timeout=MANY_PATIENCE)

@@ -104,6 +104,7 @@ def odd_groups(accounts, end):
     return ODD_GROUPS.format(bob=accounts[1].gid, long=",".join(f"somebody{number}" for number in range(9000))) + end
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("end", ["\n", "", "\n# the end"], ids=["whole", "no-newline", "comment"])
 @pytest.mark.parametrize("line", ["group: files", "group:files systemd", "\tgroup :\tfiles [SUCCESS=merge] systemd # x",
                                   "group: files no_such_service systemd"])
@@ -227,6 +228,7 @@ MATCHES = ("many", "sameid", "twice", "nis*", "+*", "last", "cy", "shared,!bob",
            "indented")
 
 
+@pytest.mark.long
 def test_match_group_by_odd_groups(world):
     """sshd -T -C tells the file of each account."""
     accounts = [world.account(name) for name in NAMES]
@@ -253,6 +255,7 @@ def notes(done):
     return sorted(re.findall(r"note: bad ownership or modes for directory .*/(\w+): sshd does not use", done.stderr))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("line", ["files", "files systemd", "files [SUCCESS=merge] systemd", "systemd files"])
 def test_a_group_is_private_as_libc_tells(world, line):
     """--user audits one account, without tables; hand-made is the third answer."""

@@ -220,6 +220,7 @@ def test_a_log_that_cannot_be_read_is_a_problem(world):
           [str(missing), str(cut), str(packed)])
 
 
+@pytest.mark.long
 def test_a_key_that_the_tests_find_has_one_row_for_each_account(world):
     """It is judged a second time, behind all accounts, when --all has noted it."""
     _, weak = weak_keys.weak()[0]
@@ -355,6 +356,7 @@ def truth(rng, first, last, numbers, *, step=timedelta(days=12), old=True, dated
     return lines, events
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("forms", [{}, {"dated": False}, {"old": False}], ids=["mixed", "traditional", "rfc3339"])
 def test_times_of_random_logs_over_years(world, forms):
     """The years come from the date of the file, through the turns of years and leap days, also when packed."""
@@ -488,6 +490,7 @@ def logins_of(world, *lines, looked_for=(KEY, OTHER, AUTHORITY), status=0):
     return {(one["fingerprint"], one["account"]): one["logins"] for one in rows}, err
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("line", [
     f"{AT} sshd[1]: Failed publickey for invalid user x from 192.0.2.1 port 1 ssh2: ED25519 {KEY}",
     f"{AT} sshd[1]: Failed publickey for root from 192.0.2.1 port 1 ssh2: ED25519 {KEY}",
@@ -519,6 +522,7 @@ def test_a_line_of_another_kind_is_no_login(world, line):
     equal(logins_of(world, line)[0], {})
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("line, wanted", [
     (f"sshd[1]: {accepted('alice', KEY)}", {(KEY, "alice"): 1}),
     (f"sshd: {accepted('alice', KEY)}", {(KEY, "alice"): 1}),
@@ -689,6 +693,7 @@ def test_without_any_log_it_says_so(world):
                  "--logins: there is no journal, no /var/log/auth.log and no /var/log/secure: name the file of the log")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("fields, counts", [
     ({}, True), ({"SYSLOG_IDENTIFIER": "sshd-session", "_COMM": "sshd-session",
                   "_EXE": "/usr/lib/openssh/sshd-session"}, True),
@@ -762,6 +767,7 @@ IN, PARTLY = accepted("alice", KEY), f"Partial{accepted('alice', KEY)[8:]}"
 THEN = "Accepted keyboard-interactive/pam for alice from 192.0.2.7 port 50022 ssh2"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("events, logins, refused", [
     ([(1, 0, IN), (1, 0, SESSION)], 0, 1), ([(1, 0, IN), (1, 9, CUT)], 0, 1), ([(1, 0, IN), (2, 0, SESSION)], 1, 0),
     ([(1, 0, IN), (2, 0, IN), (1, 0, SESSION)], 1, 1), ([(1, 0, IN), (1, 700, SESSION)], 1, 0),

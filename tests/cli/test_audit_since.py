@@ -53,6 +53,7 @@ def login_log(world, *logins):
     return path
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_new_keys_are_those_that_an_account_did_not_have(world, seed):
     """Against the files as they were written: random accounts and keys, then random changes."""
@@ -223,6 +224,7 @@ def test_names_of_accounts_that_are_no_utf8_are_known_again(world):
     equal([one["account"] for one in new_of(world.audit("--json", "--since", old))], [r"caf\xe9"])
 
 
+@pytest.mark.long
 def test_weak_keys_are_new_with_the_verdict_that_the_tests_find(world):
     """They are tested behind all accounts. Each account has one row of logins then."""
     alice, bob = world.account("alice"), world.account("bob")
@@ -265,6 +267,7 @@ def damaged(lines):
     }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", damaged([{}, {"fingerprint": ""}, {}]))
 def test_an_audit_that_is_not_whole_is_an_error_and_nothing_is_audited(world, name):
     world.account("alice").authorize(world.bad)

@@ -249,6 +249,7 @@ def test_accounts_are_asked_about_at_the_port(world):
     equal(places(world.findings(status=1)[0]), [f"{uta.keys_path}:1"])
 
 
+@pytest.mark.long
 def test_an_sshd_that_would_wait_for_a_fifo_is_not_asked(scratch, world):
     """An sshd that hangs is asked only once."""
     for number in range(60):

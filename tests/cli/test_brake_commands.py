@@ -93,6 +93,7 @@ def hide_sshd(here):
 REASONS = (refuse_root, refuse_last, refuse_ca, refuse_many, hide_root, hide_sshd)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("reason", REASONS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_is_held_for_each_reason(here, command, reason):
@@ -314,6 +315,7 @@ def fixture_no_secret(here):
     return path
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("own", (True, False), ids=("that key", "another key"))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_key_that_needs_no_secret_holds_nothing(here, command, no_secret, own):

@@ -61,6 +61,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_list_that_another_configuration_refuses_by_is_held(here, source):
     """Our keyveto.conf only logs its keys, or does not name it; the other one says OnHit deny."""

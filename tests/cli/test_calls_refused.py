@@ -130,6 +130,7 @@ def of_files(folder):
     yield ("list", "info", "l"), None, 0
 
 
+@pytest.mark.sample(4)
 @no_asan
 @pytest.mark.parametrize("number", range(18))
 def test_commands_with_files_work_as_ever(asker, number):
@@ -172,6 +173,7 @@ def test_publish_works_as_ever(asker):
     assert plain[0] == 0 and "site/index" in plain[3]
 
 
+@pytest.mark.long
 @no_asan
 @pytest.mark.throwaway
 def test_scan_works_as_ever(asker):

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import threading
 
+import pytest
 import sshkey
 from check_runs import check, check_all, objects, only
 from program import KEYVETO, PATIENCE, contains, copy_programs, equal, mount_namespace
@@ -221,6 +222,7 @@ def test_file_systems_of_the_kernel_are_left_out_of_a_walk(scratch):
     equal((done.returncode, done.stderr), (0, b"keyveto: 1 key in 1 file: 0 listed, 1 clean\n"), "walk")
 
 
+@pytest.mark.long
 def test_fifos_sockets_and_devices_that_are_named_end_with_a_problem(scratch):
     os.mkfifo(scratch / "fifo")
     with socket.socket(socket.AF_UNIX) as sock:
@@ -238,6 +240,7 @@ def test_fifos_sockets_and_devices_that_are_named_end_with_a_problem(scratch):
     equal((done.returncode, b"-: a device, not a file" in done.stderr), (2, True), "/dev/zero as standard input")
 
 
+@pytest.mark.long
 def test_an_endless_stream_without_a_key_ends():
     for words, much in ((["yes", "no key here"], "8 million lines"), (["cat", "/dev/zero"], "2 GiB")):
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless:

@@ -217,6 +217,7 @@ def fingerprints(result):
     return re.findall(r"SHA256:\S{43}", result.out.decode())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("form", TEXTS, ids=lambda form: form.__name__)
 def test_keys_inside_other_texts_are_found(form, scratch):
     """In the text as it is, as UTF-16 and packed; in a file that is named, in a directory, and from a pipe."""
@@ -235,6 +236,7 @@ def test_keys_inside_other_texts_are_found(form, scratch):
             equal(result.status, 0, where)
 
 
+@pytest.mark.long
 def test_damaged_packed_and_nested_texts_never_pass_in_silence(scratch):
     """400 files with keys, changed at random: what is not found is a problem, or the key is gone."""
     for seed in range(400):
@@ -350,6 +352,7 @@ def test_keys_behind_other_blocks_in_a_block_of_another_program_are_found_once(s
         assert fingerprints(check("--all", path, status=0)) == [key.fingerprint for key in keys], between
 
 
+@pytest.mark.long
 def test_a_block_of_another_program_without_an_end_hides_no_key(scratch):
     """Up to the next BEGIN line, to the end of the file, or to a long line."""
     ed, rsa, other = (made()[name] for name in ("ed25519", "rsa-3072", "other"))
@@ -521,6 +524,7 @@ def bomb(pack, text):
     return out.getvalue()
 
 
+@pytest.mark.long
 def test_a_file_that_unpacks_to_more_than_a_gibibyte_ends(scratch):
     """The keys at its start are judged. Memory does not grow."""
     ed = made()["ed25519"]
@@ -726,6 +730,7 @@ def test_ldif_in_a_script_with_a_text_of_several_lines_is_read(scratch):
     equal(fingerprints(check("--all", path.parent, status=0)), [ed.fingerprint], "key")
 
 
+@pytest.mark.long
 def test_hostile_texts_take_no_time(scratch):
     """Many starts of keys in one word, many BEGIN lines in one line: a few seconds at most."""
     start = "AAAAB3NzaC1yc2E"

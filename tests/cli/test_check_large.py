@@ -148,6 +148,7 @@ def large_stream(parts, *words, filters):
         return process.returncode, out.read().decode(), err.read().decode()
 
 
+@pytest.mark.long
 def test_1_gb_of_keys_through_a_pipe_in_bounded_memory_and_time(scratch):
     rnd = random.Random(11)
     last = made()["ed25519"]
@@ -167,6 +168,7 @@ def test_1_gb_of_keys_through_a_pipe_in_bounded_memory_and_time(scratch):
     contains(err, f"keyveto: {clean + 1} keys in 1 file: 1 listed, {clean} clean\n")
 
 
+@pytest.mark.long
 def test_a_line_of_1_gb_takes_bounded_memory(scratch):
     """The key on the line after it is found."""
     last = made()["ed25519"]

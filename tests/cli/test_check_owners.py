@@ -194,6 +194,7 @@ def some_documents(rnd, keys):
     return rnd.choice(("", "\n", "\r\n", " ", "\n\n")).join(parts) + rnd.choice(("", "\n"))
 
 
+@pytest.mark.long
 def test_owners_in_json_are_those_of_a_second_reader(scratch):
     """250 texts of objects in objects, with names in every place, twice, escaped, huge and hostile."""
     seen = set()
@@ -208,6 +209,7 @@ def test_owners_in_json_are_those_of_a_second_reader(scratch):
     assert len(seen) > 10, seen
 
 
+@pytest.mark.long
 def test_keys_are_the_same_with_and_without_their_owners(scratch):
     """What a text of JSON lacks at its end, or has in excess, hides no key."""
     for seed in range(80):
@@ -394,6 +396,7 @@ def large_answer(rnd, count):
     return json.dumps(rows), want
 
 
+@pytest.mark.long
 def test_a_line_of_many_megabytes_tells_all_owners(scratch):
     rnd = random.Random(1)
     text, want = large_answer(rnd, 6000)
@@ -414,6 +417,7 @@ def test_a_string_larger_than_the_buffer_is_told_and_hides_no_key(scratch):
     assert "owners of keys may be missing" in result.err.decode(), result.err
 
 
+@pytest.mark.long
 def test_keys_that_wait_too_long_are_judged_without_an_owner(scratch):
     """An object with 100,000 keys, and its name behind them: 4 MiB of them wait, not more."""
     rnd = random.Random(2)
@@ -431,6 +435,7 @@ def test_keys_that_wait_too_long_are_judged_without_an_owner(scratch):
         equal("has over 4 MiB" in result.err.decode(), True, result.err[-200:])
 
 
+@pytest.mark.long
 def test_many_objects_in_one_wait_for_nothing(scratch):
     """Each object has its name: nothing is kept, however many there are."""
     rows = [{"login": f"u{number}", "keys": [made()["ed25519"].plain]} for number in range(60000)]

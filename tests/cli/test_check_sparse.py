@@ -94,6 +94,7 @@ def test_a_hole_in_any_form_is_as_its_nuls(scratch, name):
     compare(make_sparse(scratch / "file", TEXTS[name]), listing(scratch / "bad.pkbf", made()["ed25519"]))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_holes_at_random(scratch, seed):
     rnd = random.Random(seed)

@@ -93,6 +93,7 @@ def test_any_number_of_jobs_finds_the_same_in_a_random_tree(scratch, seed):
             assert (same.out, same.err, same.status) == (one.out, one.err, one.status), f"{words} --jobs {jobs}"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_number_of_jobs_gives_the_same_problems(scratch, seed):
     """Files of every form of line, and folders and files that nobody may read."""

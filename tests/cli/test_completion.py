@@ -128,6 +128,7 @@ def test_zsh_and_fish_offer_all_commands_and_options_and_no_others(shell):
     same_names("nothing", shell.offers("nothing", "-"), ())
 
 
+@pytest.mark.long
 def test_zsh_and_fish_know_which_options_take_a_value(shell):
     for command in commands():
         usage = help_of(command).split("\n", 1)[0]

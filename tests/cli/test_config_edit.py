@@ -433,6 +433,7 @@ def killed_at(call, number, *arguments):
     return done.returncode != 0
 
 
+@pytest.mark.long
 def test_edit_and_allow_killed_anywhere_leave_a_whole_file(scratch, one_in):
     """The file is the old one or the new one, and the next run works."""
     world = World(scratch)

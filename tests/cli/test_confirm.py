@@ -386,6 +386,7 @@ CALLS = ("mkdir", "mkdirat", "flock", "write", "fsync", "fchmod", "fchown", "lin
          "renameat2", "unlink", "unlinkat")
 
 
+@pytest.mark.long
 def test_killed_at_any_system_call_the_list_has_only_keys_with_a_proof_and_the_next_run_ends_the_work(place):
     other = Key()
     before, after = blocklist.Blocklist(), blocklist.Blocklist()
@@ -719,10 +720,11 @@ def follow(place, process, enough=math.inf):
         wait_until(lambda: len(paths) != n or process.poll() is not None, "another key is asked about")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL))
 def test_many_keys_go_on_after_a_cut_where_they_ended(place, request, how):
-    """With --long ten thousand."""
-    n, half = (10000, 4000) if how == signal.SIGINT and request.config.getoption("--long") else (600, 200)
+    """With --campaign ten thousand."""
+    n, half = (10000, 4000) if how == signal.SIGINT and request.config.getoption("--campaign") else (600, 200)
     many_keys(place, n)
     with open(place.keys, "a", encoding="ascii") as keys:
         keys.write(f"{place.true.line}\n")

@@ -127,6 +127,7 @@ def test_the_example_of_the_manual_page(scratch):
     equal(agree("filter", scratch, old, new, "the example"), shown, "the example")
 
 
+@pytest.mark.long
 def test_within_two_percent_of_the_entropy_bound(scratch):
     """Of all that 1000 to 200,000 keys add, the header included."""
     rnd = random.Random(52)
@@ -238,6 +239,7 @@ def test_what_is_no_regular_file_is_refused(scratch):
         equal(sorted(set(names(scratch)) - {"a", "b", "d", "fifo-filter", "fifo-list"}), [], "files")
 
 
+@pytest.mark.long
 def test_a_damaged_delta_never_makes_a_file(scratch):
     """Each cut and each changed byte of small deltas, and bytes behind them."""
     rnd = random.Random(58)
@@ -447,6 +449,7 @@ def test_no_delta_is_made_of_a_file_that_changes(scratch, changed):
     assert not (scratch / "d").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(ADDRESS_SANITIZER, reason="its leak check does not run under strace")
 def test_killed_at_any_system_call_the_file_is_old_or_new(scratch):
     found = set()
@@ -467,6 +470,7 @@ def test_killed_at_any_system_call_the_file_is_old_or_new(scratch):
     assert {new for _, new in found} == {False, True}, found
 
 
+@pytest.mark.long
 @pytest.mark.skipif(ADDRESS_SANITIZER, reason="its leak check does not run under strace")
 def test_a_system_call_that_fails_leaves_the_old_file(scratch):
     def judge(what, place, ended, old, new):

@@ -241,6 +241,7 @@ def test_user_ca_a_ca_that_needs_no_secret_is_named(machine):
     expect_all_well()
 
 
+@pytest.mark.long
 def test_user_ca_a_file_that_cannot_be_read_ends_nothing(machine):
     """sshd refuses it, too, and has nothing of it."""
     fifo = machine.folder / "fifo"

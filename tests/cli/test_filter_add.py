@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pkbf
+import pytest
 import sshkey
 from filter_runs import (EPOCH, MEMORY_TIMES, PUBLISHED, any_line, ed25519_blob, environment, information, key_lines,
                          make, names, parse, peak_memory, published, run, start, without_proc)
@@ -241,6 +242,7 @@ def many_lines(rnd, n):
     return lines + lines[:n // 2] + key_lines(rnd, n) + lines[n // 2:]
 
 
+@pytest.mark.long
 def test_a_filter_larger_than_the_window_as_the_oracle_adds_to_it(scratch):
     """In bounded memory, with keys that are there already, also those of an earlier batch; WINDOW_BYTES is 64 MiB."""
     rnd = random.Random(16)

@@ -4,6 +4,7 @@
 import random
 
 import pkbf
+import pytest
 from filter_runs import PUBLISHED, information, key_lines, listed, make, names, parse, run, start
 from program import PATIENCE, check, equal
 
@@ -26,6 +27,7 @@ def test_the_parameters_are_the_oracles(scratch):
         equal((seen["hashes"], seen["length"]), pkbf.parameters(n, rate), f"n {n} r {rate}")
 
 
+@pytest.mark.long
 def test_none_of_a_million_clean_keys_is_listed(scratch):
     """The filter was made for a rate of a billionth."""
     rnd = random.Random(12)

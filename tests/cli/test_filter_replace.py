@@ -270,6 +270,7 @@ def exchanging(steps, owner=NOBODY):
     return child
 
 
+@pytest.mark.long
 @pytest.mark.throwaway
 def test_a_link_exchanged_during_the_run_does_not_redirect_root(scratch):
     """Another process exchanges a link and a file all the time."""

@@ -12,6 +12,7 @@ import struct
 from pathlib import Path
 
 import pkbf
+import pytest
 from filter_runs import (EPOCH, MEMORY_TIMES, PUBLISHED, any_line, information, key_lines, listed, make, names, parse,
                          peak_memory, run, some_filter, start)
 from program import PATIENCE, check, equal
@@ -24,6 +25,7 @@ KNOWN_POSITIONS = {     # k, p: RSA, P-256 uncompressed, P-256 compressed
 }
 
 
+@pytest.mark.long
 def test_the_rate_has_a_floor_that_no_number_of_bits_goes_below(scratch):
     """info and verify show the floor: two keys may have the same pattern."""
     rnd = random.Random(13)
@@ -168,6 +170,7 @@ def test_verify_names_a_bad_filter_with_the_reason(scratch):
         equal((out, err.count("\n")), ("", 1), f"more than one line ({err})")
 
 
+@pytest.mark.long
 def test_verify_survives_every_flipped_bit_and_cut_of_a_header(scratch):
     """verify does not crash."""
     f, _ = some_filter(random.Random(44), scratch / "f", 4, 6, 10, revision=1, time=EPOCH)

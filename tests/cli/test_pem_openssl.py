@@ -31,6 +31,7 @@ TYPES = {           # name: type and bits that keyveto shows
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TYPES)
 def test_keys_in_every_form_that_openssl_writes(scratch, name):
     key = Made(scratch, name)

@@ -126,6 +126,7 @@ def test_what_unpacks_to_much_more_than_its_size_is_not_read(scratch, pack):
     assert len(proved(verify(few, status=0))) == 500
 
 
+@pytest.mark.long
 def test_braces_in_a_directory_are_passed_over_once(scratch):
     (scratch / "d").mkdir()
     write(scratch / "d/source", b"{\n" * 8000000)

@@ -612,15 +612,17 @@ def at_each_call(pub, injected, judge, every):
     return seen
 
 
+@pytest.mark.long
 def test_killed_at_each_system_call_the_folder_is_whole(pub, request):
-    """With --long at each one, else at some, and at all that give or take a name. The next run succeeds."""
+    """With --campaign at each one, else at some, and at all that give or take a name. The next run succeeds."""
     def judge(status, _messages, new, what):
         # 0: this run made fewer such calls, for memory.
         assert status in (-signal.SIGKILL, 128 + signal.SIGKILL) or (status == 0 and new), what
 
-    equal(at_each_call(pub, "signal=KILL", judge, request.config.getoption("--long")), {2, 3})
+    equal(at_each_call(pub, "signal=KILL", judge, request.config.getoption("--campaign")), {2, 3})
 
 
+@pytest.mark.long
 def test_a_failed_system_call_leaves_the_folder_whole(pub, request):
     """It is reported, unless the new index is there."""
     def judge(status, messages, new, what):
@@ -628,7 +630,7 @@ def test_a_failed_system_call_leaves_the_folder_whole(pub, request):
         assert status == 0 or messages.startswith("keyveto: "), what
         assert status == 2 or new, f"success without the new one: {what}"
 
-    equal(at_each_call(pub, "error=EIO", judge, request.config.getoption("--long")), {2, 3})
+    equal(at_each_call(pub, "error=EIO", judge, request.config.getoption("--campaign")), {2, 3})
 
 
 def test_all_that_the_index_names_is_on_disk_before_it(pub):

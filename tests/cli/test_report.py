@@ -613,6 +613,7 @@ def peak_of(*words):
     return peak
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_hosts(scratch):
     """1200 hosts need no more than 8 MiB more than 400, in all forms; their audits have 20 MiB more."""
     rnd = random.Random(7)
@@ -634,6 +635,7 @@ def test_memory_does_not_grow_with_the_hosts(scratch):
     equal(len(data_of(scratch / "p.html")["hosts"]), 1200)
 
 
+@pytest.mark.long
 def test_a_long_line_needs_no_memory(scratch):
     """A GiB of one line, without room on disk for it."""
     path = scratch / "long.json"
@@ -678,6 +680,7 @@ def test_a_host_cannot_make_the_report_take_for_ever(scratch):
     equal(sum(row["finding"] == "listed" for row in rows_of(path, *others, status=1)), 30000)
 
 
+@pytest.mark.long
 def test_a_host_cannot_make_the_comparison_take_for_ever(scratch):
     """50,000 lines of an account have the same key, which was listed then, and is clean now."""
     then, now = (write_audit(scratch / f"{verdict}.json", header(all=True), *[listed(verdict=verdict)] * 50000,

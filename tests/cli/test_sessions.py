@@ -369,6 +369,7 @@ def test_a_key_that_is_in_no_file_any_more_is_not_checked(world, texts):
         equal(rows, {})
 
 
+@pytest.mark.long
 def test_a_session_that_its_account_has_stopped_is_ended(world, texts):
     """SIGTERM would wait there for ever. What the session leaves behind is counted."""
     identities, _, _ = people(world)
@@ -390,6 +391,7 @@ def end(world, texts, *words):
     return keyveto("sessions", "--log", log, "--filter", world.filter, "--end", "--yes", *words, status=1)
 
 
+@pytest.mark.long
 def test_connections_of_other_forms_are_ended(world, texts):
     """A terminal, a port that sshd listens on for root's client, and several sessions in a connection."""
     identities, _, _ = people(world)

@@ -83,6 +83,7 @@ def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
                 contains(machine.run(verb, status=2).stderr, f"/etc/ssh/sshd_config:1: {line}")
 
 
+@pytest.mark.long
 def test_an_sshd_that_does_not_answer_is_not_asked_again(scratch):
     """sshd hangs for each of forty accounts. It is asked for a few of them at most."""
     image = Image(scratch, INCLUDE + "".join(f"Match User u{n}\nAuthorizedKeysFile .ssh/{n}\n" for n in range(40)))

@@ -34,6 +34,7 @@ def test_the_rehearsal_names_who_would_be_refused(scratch):
     image.run("disable", status=0)
 
 
+@pytest.mark.long
 def test_a_key_that_the_policy_lets_in_stops_nothing(scratch):
     """enable counts accounts whose keys OnHit and OnProbable refuse. Only these need --yes."""
     image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
@@ -92,6 +93,7 @@ ALREADY = {      # the lines, and whether they refuse all logins of kvt-gone
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("how", ALREADY, ids=lambda how: re.sub(r"\W+", "-", how))
 def test_a_key_that_sshd_refuses_already_stops_nothing(scratch, how):
     """As long as sshd may let it in from somewhere, it does."""
@@ -196,6 +198,7 @@ def image_by_hand(scratch, files):
     return image
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("how", STRICT_BY_HAND)
 def test_warn_refuses_where_what_was_put_in_by_hand_would_let_in_more(scratch, how):
     """Nothing changes. A keyveto.conf that refuses nobody already is no reason."""
@@ -218,6 +221,7 @@ def test_warn_refuses_where_what_was_put_in_by_hand_would_let_in_more(scratch, h
     restored(snapshot, image.snapshot())
 
 
+@pytest.mark.long
 def test_warn_goes_on_where_what_was_put_in_by_hand_reads_another_file(scratch):
     """So do enable and enable --warn over keyveto's own lines, in either order."""
     with this_machine(scratch, config=INCLUDE, files={
@@ -376,6 +380,7 @@ UNDECIDED = (
 )
 
 
+@pytest.mark.long
 def test_the_module_is_not_added_to_a_stack_that_its_line_would_decide(scratch):
     """PAM would then let in somebody whom the stack refuses."""
     for number, (stack, says) in enumerate(UNDECIDED):

@@ -63,6 +63,7 @@ def test_a_journal_that_fails_changes_nothing(machine, script):
     equal((done.stdout, done.stderr), (wanted.stdout, wanted.stderr))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rest", ["exec sleep 9999", "exec >&-; exec sleep 9999",
                                   f"while :; do echo '{'x' * 9999}'; done"], ids=["silent", "closed", "endless"])
 def test_a_journal_that_hangs_holds_up_enable_for_a_while_only(machine, rest):

@@ -263,18 +263,20 @@ def round_trip(machine, shape):
 
 
 def every_shape(first):
-    """Every second shape, from the one of this number, and with --long the others, too."""
+    """Every second shape, from the one of this number, and with --campaign the others, too."""
     return pytest.mark.parametrize("shape", [
         pytest.param(shape, id=re.sub(r"\W+", "-", shape.title.lower()),
-                     marks=[] if number % 2 == first else [pytest.mark.long])
+                     marks=[] if number % 2 == first else [pytest.mark.campaign])
         for number, shape in enumerate(SHAPES)])
 
 
+@pytest.mark.sample(6)
 @every_shape(1)
 def test_an_image_is_what_it_was_after_enable_and_disable(scratch, shape):
     round_trip(Machine(scratch, scratch / "image", shape.config, shape.files), shape)
 
 
+@pytest.mark.sample(13)
 @every_shape(0)
 def test_this_machine_is_what_it_was_after_enable_and_disable(scratch, shape):
     with this_machine(scratch, config=shape.config, files=shape.files) as machine:
@@ -391,6 +393,7 @@ def random_trip(machine, rnd):
     return True
 
 
+@pytest.mark.long
 def test_random_configurations_keep_the_sources_of_keys(scratch):
     """disable restores each file to the byte."""
     with this_machine(scratch) as machine:

@@ -37,6 +37,7 @@ def systemd(scratch, active):
             folder.rmdir()
 
 
+@pytest.mark.long
 def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
     """disable reloads before it changes keyveto.conf."""
     with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
@@ -108,6 +109,7 @@ def defaults(text):
 EIC = '"AuthorizedKeysCommand /usr/share/eic/run %u %f" -o "AuthorizedKeysCommandUser eic"'
 
 
+@pytest.mark.long
 def test_options_in_sshds_arguments_stop_enable(scratch):
     """status reports them."""
     start = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D -o {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
@@ -150,6 +152,7 @@ def test_options_in_sshds_arguments_stop_enable(scratch):
             machine.run("disable", status=0)
 
 
+@pytest.mark.long
 def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
     """It does so if the other file includes keyveto's file, or cannot be read."""
     other = scratch / "other"
@@ -236,6 +239,7 @@ def test_an_sshd_in_a_chroot_counts_if_it_reads_this_machines_file(scratch):
             contains(machine.run("enable", "--dry-run", status=2).stderr, f"{place}: -o UsePAM=no counts before")
 
 
+@pytest.mark.long
 def test_etc_default_ssh_is_read_as_the_shell_does(scratch):
     """Comments, export, continued lines."""
     with this_machine(scratch) as machine:

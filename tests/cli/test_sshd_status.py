@@ -75,6 +75,7 @@ ESCAPES = {
 }
 
 
+@pytest.mark.long
 def test_status_overlooks_no_match_block_for_addresses(scratch):
     """The block is written in many ways."""
     for number, (title, (config, files)) in enumerate(ESCAPES.items()):
@@ -98,6 +99,7 @@ def test_an_account_name_that_contains_host_is_not_an_origin(scratch):
     equal(image.run("status", status=0).stderr, "")
 
 
+@pytest.mark.long
 def test_a_match_block_for_an_unlisted_account_counts_as_open(scratch):
     """No name service lists the account."""
     for number, (lines, head) in enumerate((("AuthorizedKeysFile .ssh/far", ""), ("HostbasedAuthentication yes", ""),

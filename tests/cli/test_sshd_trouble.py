@@ -27,6 +27,7 @@ def small_disk(folder, size):
         subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.long
 def test_on_a_full_disk_nothing_is_half_done(scratch):
     with small_disk(scratch / "image", "16m"):
         image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
@@ -189,6 +190,7 @@ def remove_litter(image):
     shutil.rmtree(image.path("/var/lib/keyveto/sshd-state.new"), ignore_errors=True)
 
 
+@pytest.mark.long
 def test_killed_anywhere_disable_leads_back_and_enable_leads_on(scratch, one_in):
     image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
     snapshot = image.snapshot()
@@ -224,6 +226,7 @@ def test_killed_anywhere_disable_leads_back_and_enable_leads_on(scratch, one_in)
     assert most > 12 // one_in, f"killed only {most} times"
 
 
+@pytest.mark.long
 def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
     """disable removes the kept files in any order."""
     image = Image(scratch)

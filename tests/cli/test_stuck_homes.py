@@ -98,6 +98,7 @@ def test_audit_ends_with_its_output(world):
     wait_until(lambda: not left_behind(), "those that hung go on")
 
 
+@pytest.mark.long
 def test_an_update_ends_with_its_output(world, scratch):
     """The list takes effect: the one who hangs is no administrator."""
     mallory = world.account("mallory")
@@ -122,6 +123,7 @@ def test_doctor_status_and_config_check_do_not_look_inside(world, scratch):
             assert not asked.is_set()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_enable_can_leave_out_an_account_that_gives_no_answer(world, scratch):
     """With --yes, and by name. The messages say how to take its file system away."""
@@ -149,6 +151,7 @@ def test_enable_can_leave_out_an_account_that_gives_no_answer(world, scratch):
         machine.run("enable", status=0)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("group, settings", [("sudo", None), ("ops", "HoldIfRefused 5 ops"),
                                              ("ops", "Source badkeys\nHoldIfRefused 0 ops"), (None, "No Such Line")])
@@ -192,6 +195,7 @@ def test_an_account_that_kills_what_reads_its_files_is_left_out(world, scratch, 
         contains(done.stderr, f"note: mallory: left out, since {reason}")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["a b", "it's", "$(touch owned)", "a;touch owned", "\\x", "a\nb", "é\x01"])
 def test_the_remedy_is_one_command_whatever_the_name(world, name):
     mallory = world.account("mallory", home=world.folder / "home" / "m")

@@ -33,7 +33,7 @@ def test_a_group_that_does_not_exist_fails_before_any_test_runs(build):
     text = "".join((ROOT / name).read_text(encoding="utf-8")
                    for name in ("Makefile", "CONTRIBUTING.md", "tests/README.md"))
     wanted = set(" ".join(re.findall(r"tests/run (?:build[\w/]*|\$\(BUILD\))((?: [a-z0-9]+)*)", text)).split())
-    assert {"unit", "cli", "e2e", "long", "vm"} <= wanted <= named, (wanted, named)
+    assert {"unit", "cli", "e2e", "campaign", "vm"} <= wanted <= named, (wanted, named)
     contains(done.stderr, "tests/run: uint: there is no such group")
 
 
@@ -59,3 +59,30 @@ def test_shares_of_the_tests_are_all_of_them_and_none_twice():
     shares = [collected("--share", f"{number}/3") for number in range(3)]
     assert all(shares), shares
     equal(sorted(sum(shares, [])), sorted(collected()))
+
+
+def test_make_check_and_make_check_long_are_all_tests_and_none_twice():
+    """A test with rows has one in some of them in make check, and always the same."""
+    def collected(*words):
+        pytest = ("/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "tests/cli/test_walls.py", *words)
+        done = subprocess.run(pytest, cwd=ROOT, capture_output=True, text=True, check=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    short, rest = collected(), collected("--long")
+    assert short and rest and short == collected(), (short, rest)
+    equal(sorted(short + rest), sorted(collected("--all")))
+    sampled = "tests/cli/test_walls.py::test_a_reader_that_is_none_of_ours_is_an_error["
+    assert 0 < sum(map(lambda name: name.startswith(sampled), short)) < sum(name.startswith(sampled) for name in rest)
+
+
+def test_each_source_has_tests_and_each_of_them_is_there():
+    rows = [line.split() for line in (ROOT / "tests/for.txt").read_text(encoding="utf-8").splitlines()
+            if not line.startswith("#")]
+    missing = [pattern for _, *patterns in rows for pattern in patterns if not list((ROOT / "tests").glob(pattern))]
+    equal(missing, [], "tests/for.txt names what is not there")
+    equal([path for path, *_ in rows if not list(ROOT.glob(f"{path.removesuffix('/')}*"))], [], "sources")
+    starts = tuple(path for path, *_ in rows)
+    tops = ("lib", "sshd-helper", "pam", "cli", "reader", "worker", "network", "publisher")
+    folders = {path.parent.relative_to(ROOT).as_posix() + "/" for top in tops for path in (ROOT / top).rglob("*.c")}
+    equal([folder for folder in sorted(folders) if folder not in starts and folder != "cli/doctor/"], [],
+          "folders without a row in tests/for.txt")

@@ -87,6 +87,7 @@ def test_uninstall_removes_keyveto_if_nothing_needs_it():
         assert Path("/etc/keyveto/mine").exists() and Path("/var/lib/keyveto/mine").exists()
 
 
+@pytest.mark.long
 def test_uninstall_refuses_while_sshds_files_name_the_guard():
     """In any of sshd's files."""
     more, deep = Path("/etc/ssh/more"), Path("/srv/deep.conf")
@@ -111,6 +112,7 @@ def test_uninstall_refuses_while_sshds_files_name_the_guard():
                      "AuthorizedKeysFile none")
 
 
+@pytest.mark.long
 def test_uninstall_refuses_if_sshd_is_gone_and_its_drop_ins_name_the_guard(scratch):
     """The next sshd would read them, and without the guard refuse every key."""
     program, more = Path(SSHD), Path("/etc/ssh/more/a.conf")
@@ -142,6 +144,7 @@ def test_uninstall_refuses_if_sshd_is_gone_and_its_drop_ins_name_the_guard(scrat
         refused(f"{DROP_INS}/x.conf:1:")
 
 
+@pytest.mark.long
 def test_uninstall_refuses_while_pams_files_name_the_module():
     """In the files of any service."""
     for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"),
@@ -226,6 +229,7 @@ def test_uninstall_refuses_until_sshd_has_reloaded_its_files():
         pid_file.unlink()
 
 
+@pytest.mark.long
 def test_with_destdir_the_files_below_it_count(scratch):
     """This machine's files do not count."""
     root = scratch / "image"

@@ -83,6 +83,7 @@ def at_each_call(place, deltas, injected, judge, one_in):
     return turns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("deltas", [True, False], ids=["deltas", "packed"])
 def test_killed_at_a_system_call_the_file_is_old_or_new(place, deltas, one_in):
     def judge(status, _messages, new, what):
@@ -95,6 +96,7 @@ def test_killed_at_a_system_call_the_file_is_old_or_new(place, deltas, one_in):
     assert turns > 50 // one_in, f"only {turns} calls"
 
 
+@pytest.mark.long
 def test_a_failed_system_call_is_reported_or_no_matter(place, one_in):
     """A delta that cannot be read is as one that is missing."""
     def judge(status, messages, new, what):
@@ -148,6 +150,7 @@ def liar(rnd, body, others):
     return None
 
 
+@pytest.mark.long
 def test_each_client_ends_with_the_publishers_bytes_or_keeps_its_own(place):
     """Twenty clients at random revisions; a server that lies about some of its files, and differently each time."""
     rnd = random.Random(15)

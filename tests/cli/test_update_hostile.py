@@ -85,6 +85,7 @@ def test_the_last_revision_that_was_rolled_back_freezes_nothing(place, by_force)
     contains(place.update(), f"already current, revision {LAST}")
 
 
+@pytest.mark.long
 def test_what_was_rolled_back_from_is_known_in_any_order(place):
     """Several of them, also after others."""
     publish(place, a_filter(1))
@@ -504,6 +505,7 @@ def fingerprint(line):
     return tool("ssh-keygen", "-lf", "-", stdin=f"{line}\n".encode()).decode().split()[1]
 
 
+@pytest.mark.long
 def test_no_filter_with_a_key_of_never_listed_is_installed(place, scratch, mine):
     publish(place, filter_of(1, *keys(0, 300)))
     path = never(place, scratch, "# mine", mine["ed25519"], "", mine["ecdsa"], mine["rsa"])

@@ -10,11 +10,13 @@ import signal
 import threading
 import time
 
+import pytest
 from program import PATIENCE, ROOT, contains, equal, lacks
 from runs import run
 from update_place import Signer, a_filter, large, revision_of, traced, with_signers
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_the_filter_is_old_or_new(place):
     """The next run succeeds."""
     old, new = large(1), large(2)
@@ -123,6 +125,7 @@ def at_each_call(place, injected, judge, one_in):
     return turns
 
 
+@pytest.mark.long
 def test_killed_at_each_system_call_it_leaves_a_whole_filter(place, one_in):
     def judge(status, _messages, new, what):
         # How many files are opened depends on the processes of this machine: the brake looks at each.
@@ -158,6 +161,7 @@ def three_revisions(place):
     place.page.body, place.page.etag = a_filter(3), '"3"'
 
 
+@pytest.mark.long
 def test_killed_while_placing_a_rollback_returns_to_the_filter_before(place):
     """The update is killed while it puts the new filter in place."""
     seen = set()
@@ -186,6 +190,7 @@ def test_the_former_previous_filter_is_removed_after_the_new_one_is_on_disk(plac
         ("fsync", "state")])
 
 
+@pytest.mark.long
 def test_killed_while_placing_the_notes_fit_the_installed_filter(place):
     """The notes have the ETag that the next run sends."""
     seen = set()

@@ -166,6 +166,7 @@ def test_damaged_xz_is_refused(place):
     equal(place.target.read_bytes(), data)
 
 
+@pytest.mark.long
 def test_an_xz_bomb_ends_at_maxsize_and_leaves_nothing(place):
     """What is unpacked is bounded, in memory and on disk, whatever the file says of itself."""
     place.top["MaxSize"] = "1M"

@@ -309,6 +309,7 @@ def killed(place, call, number, *words):
 PLACING = ("linkat", "renameat", "unlinkat", "fsync")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("call", PLACING)
 def test_killed_at_each_call_that_places_a_file_the_next_run_repairs_all(place, call):
     """List and names agree after the next run, and those of the list before agree, too."""
@@ -338,6 +339,7 @@ def test_killed_at_each_call_that_places_a_file_the_next_run_repairs_all(place, 
     assert kills > 0, call
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("call", ("renameat", "renameat2", "fsync", "unlinkat"))
 def test_killed_in_a_rollback_the_names_agree_after_the_next_run(place, call):
     for number in itertools.count(1):
@@ -358,7 +360,7 @@ def test_killed_in_a_rollback_the_names_agree_after_the_next_run(place, call):
 
 
 def test_killed_at_random_times_the_list_is_always_a_whole_one(place, one_in):
-    """A hundred times with --long. The next run succeeds and leaves nothing over."""
+    """A hundred times with --campaign. The next run succeeds and leaves nothing over."""
     made = [records(20_000, seed=seed) for seed in (1, 2)]
     packed = [lzma.compress(data, preset=0) for data in made]
     rnd = random.Random(13)

@@ -86,6 +86,7 @@ def test_as_root_the_filter_gets_no_other_owner(place):
         equal(revision_of(place.target), revision + 1)
 
 
+@pytest.mark.long
 @pytest.mark.throwaway
 def test_a_link_exchanged_during_the_run_does_not_redirect_root(place):
     """Another process exchanges a link and a file all the time. When it rests, the update does its work."""

@@ -91,6 +91,7 @@ if not takes_wildcards():
     ORIGINS["none-beside-a-file"] = ["Match Address 127.0.0.2", " AuthorizedKeysFile none there"]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", ORIGINS)
 def test_a_list_is_held_if_root_comes_in_with_its_key_from_anywhere(place, world, bad, scratch, name):
     of_root(world, ".ssh/authorized_keys", world.clean)
@@ -222,6 +223,7 @@ def fixture_alice(world, place):
     return made
 
 
+@pytest.mark.long
 def test_the_last_key_is_the_last_that_sshd_lets_in_to_a_shell(place, world, alice, scratch):
     other = keys.generate(scratch)
     ports = settle()
@@ -270,6 +272,7 @@ SETTINGS = {
 CLOSED = {"denied", "another-allowed", "group-denied", "another-group-allowed"}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_last_key_of_who_may_log_in(place, world, alice, scratch, name):
     lines, rest = SETTINGS[name]
@@ -289,6 +292,7 @@ def test_the_last_key_of_who_may_log_in(place, world, alice, scratch, name):
     equal(held, not came and name not in CLOSED, messages)
 
 
+@pytest.mark.long
 def test_the_last_key_of_who_has_no_shell(place, world, alice, scratch):
     passwd = Path("/etc/passwd")
     other = keys.generate(scratch)
@@ -302,6 +306,7 @@ def test_the_last_key_of_who_has_no_shell(place, world, alice, scratch):
         equal(held, not came, f"{shell}\n{messages}")
 
 
+@pytest.mark.long
 def test_a_key_of_a_kind_that_sshd_refuses_is_no_other_way_in(place, world, alice, scratch):
     made = [("rsa", 2048, [], True), ("rsa", 2048, ["PubkeyAcceptedAlgorithms -rsa-sha2-*,ssh-rsa"], False),
             ("rsa", 2048, ["RequiredRSASize 3072"], False), ("rsa", 2048, ["RequiredRSASize 2048"], True),
@@ -329,6 +334,7 @@ def test_a_key_in_a_file_that_sshd_refuses_is_no_other_way_in(place, world, alic
         equal(held, not came, messages)
 
 
+@pytest.mark.long
 def test_a_revoked_key_is_no_other_way_in(place, world, alice, scratch):
     """In RevokedKeys as a file of keys or as a KRL, or if that cannot be read."""
     kinds = {kind: keys.generate(scratch, kind, bits)

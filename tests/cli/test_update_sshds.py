@@ -50,6 +50,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_list_is_held_if_root_comes_in_by_another_sshd(place, world, bad, scratch, name):
     of_root(world, ".ssh/authorized_keys", world.clean)

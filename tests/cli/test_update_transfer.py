@@ -114,6 +114,7 @@ def test_a_part_that_somebody_changed_does_not_become_the_filter(place):
     equal(place.target.read_bytes(), large())
 
 
+@pytest.mark.long
 @pytest.mark.serves(body=large())
 def test_a_server_that_is_silent_is_given_up_by_stalltimeout(place):
     """Timeout ends the wait, too."""

@@ -236,6 +236,7 @@ def fixture_hostile(scratch, place):
     return Hostile(scratch, place)
 
 
+@pytest.mark.sample(21)
 @pytest.mark.parametrize("case", CASES)
 def test_a_worker_that_is_none_of_ours_has_nothing_installed(hostile, case):
     done = hostile.run(*CASES[case])
@@ -281,6 +282,7 @@ def patched(place):
 PLAUSIBLE = {"writes nothing", "writes another file", "writes a long file", "writes what is installed"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", {**DIES, **PATCH})
 def test_a_worker_that_is_none_of_ours_applies_no_delta(hostile, case):
     done = hostile.run("patch", {**DIES, **PATCH}[case])

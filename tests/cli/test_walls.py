@@ -448,6 +448,7 @@ def is_printable(text):
     return all(0x20 <= byte <= 0x7e or byte == 0x0a for byte in text)
 
 
+@pytest.mark.sample(34)
 @pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("words", ((), ("--json", "--all"), ("--quiet",)), ids=("text", "json", "quiet"))
 def test_a_reader_that_is_none_of_ours_is_an_error(hostile, says, words):
@@ -575,6 +576,7 @@ def audit_with(hostile, world, says, *words):
                           stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.throwaway
 @pytest.mark.usefixtures("host_keys")
 @pytest.mark.parametrize("says", REFUSED_LINES.values(), ids=REFUSED_LINES)
@@ -695,6 +697,7 @@ def fixture_hostile_log(hostile, world):
     return HostileLog(hostile, world)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.throwaway
 @pytest.mark.usefixtures("host_keys")
 @pytest.mark.parametrize("says", REFUSED_LOGS.values(), ids=REFUSED_LOGS)
@@ -851,6 +854,7 @@ def test_files_are_read_where_dev_is_empty(scratch):
     assert "1 listed" in done.stderr
 
 
+@pytest.mark.long
 @no_asan
 def test_large_files_are_no_silence(scratch):
     """Ten minutes pass in 2 seconds. One thread gets all files, which need more."""
@@ -866,6 +870,7 @@ def test_large_files_are_no_silence(scratch):
     assert done.stderr == "keyveto: 0 keys in 8 files: 0 listed, 0 clean\n"
 
 
+@pytest.mark.long
 @no_asan
 def test_each_thread_may_unpack_what_one_may(scratch):
     """Files of eight threads need 96 MiB twice each. Sixteen files, in the order of their names, are one thread's."""

@@ -205,6 +205,7 @@ def fixture_merge(here):
     return run
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
 def test_a_change_is_held_if_the_reader_is_none_of_ours(merge, says):
     before = LIST.read_bytes()

@@ -65,6 +65,7 @@ def test_a_journalctl_that_is_taken_over_has_no_power(world, journal, exploit, f
     assert powers(world, exploit, journal[form]) <= ITS_JOB | {"is root"}
 
 
+@pytest.mark.long
 @no_asan
 def test_each_wall_alone_holds_a_journalctl_of_roots(world, journal, exploit):
     without_landlock = powers(world, exploit, "journal", *strace("landlock_restrict_self"))
@@ -75,6 +76,7 @@ def test_each_wall_alone_holds_a_journalctl_of_roots(world, journal, exploit):
     assert "reads a file" not in without_seccomp
 
 
+@pytest.mark.sample(4)
 @no_asan
 @pytest.mark.parametrize("call, wall", [(call, wall) for call, wall in REFUSALS if wall != "account"])
 @pytest.mark.parametrize("error", ("ENOSYS", "EPERM"))
@@ -103,6 +105,7 @@ def test_what_root_may_read_is_read(world, journal, scratch):
         contains(audit(world, log).stdout, ": 1 login, the last ")
 
 
+@pytest.mark.long
 @no_asan
 def test_it_needs_nothing_that_is_refused(world, journal, scratch):
     """As journalctl itself opens and asks: what the walls refuse is not missed."""

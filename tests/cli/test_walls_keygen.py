@@ -155,6 +155,7 @@ def test_each_wall_alone_holds_an_ssh_keygen_of_roots(place, signed, exploit):
     assert not without_seccomp & {"reads a file", "writes a file"}
 
 
+@pytest.mark.sample(5)
 @no_asan
 @pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
 @pytest.mark.parametrize("call, wall", REFUSALS)

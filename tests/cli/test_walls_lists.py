@@ -210,6 +210,7 @@ REFUSED_MANIFESTS = ANY | {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("says", REFUSED_MANIFESTS.values(), ids=REFUSED_MANIFESTS)
 def test_a_manifest_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
     refused(hostile, "manifest", MANIFEST + says)
@@ -246,6 +247,7 @@ REFUSED_RECORDS = ANY | {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("says", REFUSED_RECORDS.values(), ids=REFUSED_RECORDS)
 def test_a_list_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
     hostile.place.update()
@@ -299,6 +301,7 @@ def test_what_was_unpacked_is_known_by_what_another_process_reads(hostile, says,
     assert hostile.place.snapshot() == {}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("says", [*ANY.values(), "result(number(1001))", "result(number(1), b'x')",
                                   "result(number(1)); result(number(1))"])
 def test_losses_of_a_worker_that_is_none_of_ours_are_an_error(hostile, says):
@@ -353,6 +356,7 @@ REFUSED_JUDGED = ANY | {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("says", REFUSED_JUDGED.values(), ids=REFUSED_JUDGED)
 def test_a_filter_of_a_worker_that_is_none_of_ours_is_an_error(filter_place, scratch, says):
     filter_place.put(a_filter())

@@ -79,6 +79,7 @@ def words_of(here, words):
     return [here.scratch / word if word in ("bad.pub", "canaries") else word for word in words]
 
 
+@pytest.mark.sample(6)
 @no_asan
 @pytest.mark.parametrize("kind", MARKS)
 @pytest.mark.parametrize("name, user", [(name, False) for name in (*USERS, *ROOTS, *HEADERS)] +

@@ -58,6 +58,7 @@ def test_a_fetch_that_is_taken_over_has_no_power(exploit, place, user):
     assert place.target.read_bytes() == a_filter()
 
 
+@pytest.mark.long
 @no_asan
 @pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
 def test_a_scan_that_is_taken_over_has_no_power(exploit, scratch, user):
@@ -208,6 +209,7 @@ def test_an_obedient_program_in_its_place_is_believed(hostile):
     assert hostile.place.target.read_bytes() == a_filter()
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("case", [*REFUSED, *REFUSED_FIRST])
 def test_a_program_that_is_none_of_ours_has_nothing_installed(hostile, case):
     hostile.become({**REFUSED, **REFUSED_FIRST}[case], case in REFUSED_FIRST)
@@ -259,6 +261,7 @@ SCANS = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("says, expected", SCANS.values(), ids=SCANS)
 @pytest.mark.parametrize("words", ((), ("--json", "--all")), ids=("text", "json"))
 def test_a_scan_by_a_program_that_is_none_of_ours(hostile, says, expected, words):

@@ -129,6 +129,7 @@ MARKS = {
 }
 
 
+@pytest.mark.sample(5)
 @no_asan
 @pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
 @pytest.mark.parametrize("what", MARKS)
@@ -259,9 +260,10 @@ REFUSED = {
 }
 CASES = [(task, name) for task, (_, says) in REFUSED.items() for name in {**ANY, **says}]
 # make check has every third: what is checked is the same code for all tasks.
-CASES = [pytest.param(*case, marks=[pytest.mark.long] if number % 3 else []) for number, case in enumerate(CASES)]
+CASES = [pytest.param(*case, marks=[pytest.mark.campaign] if number % 3 else []) for number, case in enumerate(CASES)]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("task, name", CASES)
 def test_a_worker_that_is_none_of_ours_has_nothing_published(hostile, pub, task, name):
     start, says = REFUSED[task]
@@ -305,6 +307,7 @@ LIES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("task, says, message", LIES.values(), ids=LIES)
 def test_what_a_worker_says_is_known_by_what_another_reads(hostile, pub, task, says, message):
     before = (pub.folder / "index").read_bytes()
@@ -372,6 +375,7 @@ def make(hostile, scratch, task, says):
     return done, [path.name for path in scratch.glob("stolen.*")]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("says", REFUSED_PROOFS.values(), ids=REFUSED_PROOFS)
 def test_a_proof_of_a_worker_that_is_none_of_ours_is_an_error(hostile, scratch, says):
     done, names = make(hostile, scratch, "make-proof", PROOFS + says)
@@ -396,6 +400,7 @@ CONVERTED = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("says, message", CONVERTED.values(), ids=CONVERTED)
 def test_a_key_that_ssh_keygen_does_not_convert_makes_no_proof(hostile, scratch, says, message):
     done, names = make(hostile, scratch, "convert", says)
@@ -403,6 +408,7 @@ def test_a_key_that_ssh_keygen_does_not_convert_makes_no_proof(hostile, scratch,
     contains(done.stderr.decode(), "stolen: ", message)
 
 
+@pytest.mark.sample(4)
 @no_asan
 @pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
 @pytest.mark.parametrize("call", ("seccomp", "setresuid", "capset", "landlock_restrict_self"))

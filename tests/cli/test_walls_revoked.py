@@ -68,6 +68,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("says, expected", ANSWERS.values(), ids=ANSWERS)
 def test_where_a_worker_says(revoked, scratch, says, expected):
     """Without an answer the key may come in, so enable stops."""

@@ -49,6 +49,7 @@ def test_tests_of_moduli_that_are_taken_over_have_no_power(exploit, user):
     assert could <= HARMLESS, done
 
 
+@pytest.mark.long
 @no_asan
 @pytest.mark.throwaway
 @pytest.mark.usefixtures("host_keys")
@@ -62,6 +63,7 @@ def test_tests_of_moduli_of_an_audit_have_no_power(exploit, world):
     assert could <= HARMLESS, done
 
 
+@pytest.mark.long
 def test_why_names_what_is_wrong_with_a_key(scratch):
     for source, key in weak_keys.weak():
         done = keyveto("why", "--filter", empty_filter(), write(scratch / "key.pub", f"{key.line}\n"), status=0)
@@ -116,6 +118,7 @@ def fixture_hostile(scratch):
     return run
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
 def test_answers_that_no_test_gives_are_an_error(hostile, says):
     done = hostile(says)

@@ -28,7 +28,7 @@ MODULE = "pam_keyveto.so"
 LISTED = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
 HASHES, LENGTH = 20, 14         # of filters: a key that is not listed is found in one of 10**30 draws
 
-# Each keyword of keyveto.conf(5). test_policy.py compares this with the manual.
+# Each keyword of keyveto.conf(5). test_policies.py compares this with the manual.
 MANY = ("Filter", "Blocklist", "AllowKey", "DenyKey")
 SINGLE = ("OnHit", "OnProbable", "OnError", "OnUnsupported", "AuthorizedKeysFile", "AuthorizedKeysFileWildcards",
           "StrictModes", "SyslogFacility", "Message")

@@ -243,6 +243,7 @@ ARRANGEMENTS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("arrange, expected", ARRANGEMENTS.values(), ids=[
     f"{title}: {'in' if expected else 'out'}" for title, (_, expected) in ARRANGEMENTS.items()])
 def test_guard_files_let_in_as_sshd_alone_does(bench, arrange, expected):
@@ -388,6 +389,7 @@ def test_guard_output_a_full_disk_is_an_error_not_a_success(bench):
 WILD_NAMES = ("a", "b", "^", "*", "[a]", "\\a")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pattern", ("[^b]", "[!b]", "*", "\\a", "\\*", "[ab]", "[a]", "?", "[[:alpha:]]"))
 def test_guard_files_wildcards_mean_what_they_mean_to_sshd(bench, pattern):
     """The guard reads the same files for a pattern as this machine's sshd."""

@@ -94,6 +94,7 @@ def test_guard_neighbours_a_readable_guard_is_traced_by_a_process_of_its_uid(ben
     assert traced(bench, 0o755, 500), "the intruder cannot trace anything: it proves nothing"
 
 
+@pytest.mark.long
 def test_guard_neighbours_the_installed_mode_prevents_tracing(bench):
     mode = Path(GUARD).stat().st_mode & 0o777
     if not Path(f"{GUARD}.watched").exists():
@@ -101,6 +102,7 @@ def test_guard_neighbours_the_installed_mode_prevents_tracing(bench):
     assert traced(bench, 0o711, 2 * LOGINS) == 0, "it was traced"
 
 
+@pytest.mark.long
 @pytest.mark.skipif("TEST_WRAPPER" in os.environ, reason="left out, since there is no guard without a wrapper here")
 def test_guard_neighbours_a_stopped_guard_ends_with_its_sshd(bench):
     """The account stops the guard as soon as the kernel permits. No guard may be left."""

@@ -68,6 +68,7 @@ def in_and_out(bench, deploy, account, identity, key, *options):
     return decision
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(KEYS))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_key_is_refused(bench, deploy, make):
@@ -127,6 +128,7 @@ def in_and_out_if_undecided(bench, deploy, account, identity, key):
     bench.decision(account, verdict="listed", action="deny", list="built-in", source=key.source)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make, change", odd_parameters(ODD_KEYS))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_an_unusual_encoding_in_a_certificate_hides_no_key(bench, deploy, make, change):
@@ -136,6 +138,7 @@ def test_nosecret_an_unusual_encoding_in_a_certificate_hides_no_key(bench, deplo
     in_and_out_if_undecided(bench, deploy, account, identity, key)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make, change", odd_parameters(ODD_AUTHORITIES))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_an_unusual_encoding_of_a_ca_hides_no_ca(bench, deploy, make, change):
@@ -153,6 +156,7 @@ def test_nosecret_the_module_refuses_a_ca_of_trustedusercakeys(bench, make):
     assert in_and_out(bench, server.pam_session, account, identity, ca, trusted).part == "ca"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
@@ -166,6 +170,7 @@ def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
         bench.must_not_enter(bench.login(sshd, account, identity), lines)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_on_hit_warn_and_allow_key_let_it_in(bench, deploy, make):
@@ -188,6 +193,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make, place, bit", [
     pytest.param(*p.values, *BESIDE[title], id=p.id, marks=p.marks)
     for title in BESIDE for p in parameters([title])])

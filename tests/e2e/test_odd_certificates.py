@@ -50,6 +50,7 @@ def variants(written):
             for title, how in written.items()]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind, bits, change", variants(KEYS))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_odd_certificates_an_unusual_encoding_of_a_key_is_the_same_key(bench, deploy, kind, bits, change):
@@ -59,6 +60,7 @@ def test_odd_certificates_an_unusual_encoding_of_a_key_is_the_same_key(bench, de
     clean_then_listed(bench, deploy, account, certified, identity)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind, bits, change", variants(AUTHORITIES))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_odd_certificates_an_unusual_encoding_of_a_ca_is_the_same_ca(bench, deploy, kind, bits, change):

@@ -31,6 +31,7 @@ def by_password(bench, sshd, account, method, password=PASSWORD, identities=()):
                        environment=bench.clients.password(password))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("config", ("Filter /nonexistent/filter.pkbf", "NoSuchKeyword yes"),
                          ids=("without a filter", "with a broken configuration"))
 @pytest.mark.parametrize("method", METHODS)
@@ -46,6 +47,7 @@ def test_password_login_works(bench, deploy, method, config):
     bench.must_be_silent(account)
 
 
+@pytest.mark.sample(3)
 @with_either_kind
 @pytest.mark.parametrize("deploy, method", [
     pytest.param(deploy, method, id=f"{name}-publickey,{method}")

@@ -213,6 +213,7 @@ PROBES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 @pytest.mark.parametrize("whom", (LIVES_ON | ENDS).values(), ids=[whom or "an account" for whom in LIVES_ON | ENDS])
 def test_refused_session_nothing_comes_through(bench, whom, probe):

@@ -152,6 +152,7 @@ STRICT = {
 }
 
 
+@pytest.mark.long
 def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
     """enable --warn: keys of a filter, of a list, of an unknown type, and keys without a verdict get in as before."""
     manual = (ROOT / "man/keyveto.conf.5").read_text(encoding="utf-8")
@@ -281,6 +282,7 @@ def test_pam_alone_needs_no_reload(w):
     mallory.authorize()
 
 
+@pytest.mark.long
 def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide(w):
     """In a stack that the module's line would decide, enable leaves PAM out, and PAM refuses whom it refused before."""
     alice, bob = w.machine.add_account(), w.machine.add_account()
@@ -415,6 +417,7 @@ def test_files_beside_a_command_without_pam_stay_as_they_are(w):
     alice.authorize()
 
 
+@pytest.mark.long
 def test_enable_stops_for_nobody_whom_sshd_refuses_already(w):
     """What enable takes for a refusal of sshd's is one. Where sshd lets the key in, enable stops."""
     alice = w.machine.add_account()
@@ -617,6 +620,7 @@ def test_lines_at_the_top_of_sshd_config_and_files_in_another_place(w):
     w.expect("no Include, disabled, a leaked key", mallory, w.leaked, True)
 
 
+@pytest.mark.long
 def test_before_sshd_is_reloaded_the_same_logins_succeed(w):
     """Until sshd is reloaded, it uses what it read before. Whatever is typed, the same logins succeed."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
@@ -766,6 +770,7 @@ def test_a_running_sshd_with_usepam_no_is_reported_and_prevents_enable(w):
         w.ok("status reports -o UsePAM=no, and disable works")
 
 
+@pytest.mark.long
 def test_another_sshd_with_its_own_file_is_not_locked_out(w):
     """An sshd with its own file, which includes keyveto's file or does not."""
     alice = w.machine.add_account()

@@ -34,7 +34,7 @@ def fixture_stage(build, pytestconfig):
     # So that every machine makes the same system calls, whatever its name services are.
     machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
     with contextlib.closing(Journal()) as log:
-        yield Stage(build, machine, folder, log, pytestconfig.getoption("--long"))
+        yield Stage(build, machine, folder, log, pytestconfig.getoption("--campaign"))
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -78,6 +78,7 @@ def replacing(lists):
     assert next(turns) > VERSIONS, "the list was not replaced"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("how", ("guard", "PAM"))
 def test_of_500_logins_none_is_wrong_while_the_list_is_replaced(stage, lists, how):
     outcomes = {lists.always: set(), lists.sometimes: set(), lists.never: set()}

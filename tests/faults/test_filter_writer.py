@@ -51,7 +51,8 @@ COMMANDS = {
     "filter merge, one of its own": (["filter", "merge", FILTER, FILTER, "third.pkbf"], True),
 }
 # Each run of the large filter compares 64 MiB: make check has it with O_TMPFILE alone.
-TITLES = [pytest.param(title + more, marks=[pytest.mark.long] if "kept in" in title and more else [], id=title + more)
+TITLES = [pytest.param(title + more, id=title + more,
+                       marks=[pytest.mark.campaign] if "kept in" in title and more else [])
           for title in COMMANDS for more in ("", WITHOUT_O_TMPFILE)]
 ADD = [title for title in TITLES if title.id.startswith("filter add")]
 
@@ -396,6 +397,7 @@ def _failed_run(baseline, step, done, content):
     return whys
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("title", TITLES)
 def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, baseline, check_runs):
     share = 7 if baseline.scenario.arguments[1] == "add" else 14
@@ -405,12 +407,14 @@ def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, basel
     check_runs(attempts(stage, lambda step: try_signal(baseline, step, KILL), plan))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("title", TITLES)
 def test_ended_by_a_signal_at_any_call_it_leaves_nothing_behind(stage, baseline, check_runs):
     plan = [(step, fault) for step in baseline.plan(baseline.lock, baseline.worker_main) for fault in ENDING]
     check_runs(attempts(stage, lambda one: try_signal(baseline, *one), stage.some(plan, baseline.share(30))))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("title", TITLES)
 def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline, check_runs):
     first = (0, 0) if stage.long else (baseline.front_main, baseline.worker_main)
@@ -419,6 +423,7 @@ def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline,
     check_runs(attempts(stage, lambda one: try_error(baseline, *one), some(stage, baseline, plan, 44)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("title", ADD)
 def test_a_lock_file_that_cannot_be_locked_is_removed(stage, baseline, check_runs):
     """As on a file system without locks."""

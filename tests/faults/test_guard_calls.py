@@ -13,7 +13,7 @@ pytestmark = pytest.mark.throwaway
 SHORT_SHARE = 40        # the short form makes one run in so many
 STARTED_BY_ROOT = [name(kind, "root", "deny", command) for kind in KINDS for command in (False, True)]
 SHORT_TRANSFERS = [name(kind, "root", "deny") for kind in KINDS] + guard_runs.OF_LISTS[:2]
-SHORT_TRANSFERS += [pytest.param(name(kind, "account", "deny"), marks=pytest.mark.long) for kind in KINDS]
+SHORT_TRANSFERS += [pytest.param(name(kind, "account", "deny"), marks=pytest.mark.campaign) for kind in KINDS]
 
 
 @pytest.fixture(scope="module", name="scenarios")
@@ -25,6 +25,7 @@ def run_plan(stage, scenario, baseline, plan):
     return stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("title", guard_runs.TITLES)
 def test_no_failing_call_lets_a_listed_key_in_or_cuts_the_output(stage, scenarios, check_runs, title):
     scenario = scenarios[title]

@@ -24,7 +24,7 @@ NAME_SERVICE = frozenset("getpwnam getpwuid getgrgid initgroups setpwent getpwen
 def with_settings(titles):
     """Each title with each setting. The short form tries one of both, which depends on OnError."""
     def marks(title, setting):
-        return () if (setting == "AT") is not ("OnError allow" in title) else pytest.mark.long
+        return () if (setting == "AT") is not ("OnError allow" in title) else pytest.mark.campaign
     return pytest.mark.parametrize("title, setting", [
         pytest.param(title, setting, id=f"{title}: {words}", marks=marks(title, setting))
         for title in titles for words, setting in SETTINGS.items()])
@@ -96,7 +96,7 @@ def test_without_memory_the_module_lets_no_listed_key_in(stage, pam_scenarios, c
     check_runs(whys for _, whys in stage.until_unhit(one))
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 @pytest.mark.parametrize("title", WITH_LISTED_KEY)
 def test_without_memory_for_libpam_no_listed_key_is_let_in(stage, pam_scenarios, check_runs, title):
     """Every allocation of all of PAM: libpam may fail, hang or crash by itself."""

@@ -300,7 +300,7 @@ def test_with_a_huge_authorized_keys_the_guard_ends_with_its_reader(hood, huge):
     assert status != 0
 
 
-@pytest.mark.long
+@pytest.mark.campaign
 def test_a_wildcard_that_matches_20000_files_changes_no_verdict(hood):
     account = hood.stage.account()
     folder = account.home / "keys.d"

@@ -15,7 +15,7 @@ def in_short_form(title):
     return "certificate" not in title and title.endswith("OnError deny")
 
 
-SHORT_READS = [pytest.param(title, marks=() if in_short_form(title) else pytest.mark.long)
+SHORT_READS = [pytest.param(title, marks=() if in_short_form(title) else pytest.mark.campaign)
                for title in pam_runs.TITLES]
 
 
@@ -24,6 +24,7 @@ def fixture_scenarios(stage):
     return pam_runs.make_scenarios(stage)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("title", pam_runs.TITLES)
 def test_no_failing_call_lets_a_listed_key_in(stage, scenarios, check_runs, title):
     scenario = scenarios[title]

@@ -87,7 +87,7 @@ class Programs:
                 raise SystemExit(f"{test} fails without a mutant")
 
     def passes(self, test, seconds):
-        argv = ["/usr/bin/python3", "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider", "--build",
+        argv = ["/usr/bin/python3", "-m", "pytest", "-x", "-q", "--all", "-n0", "-p", "no:cacheprovider", "--build",
                 str(self.folder), test]
         if "/test_" not in test and test.endswith(".py"):       # a campaign; its last argument is the seed
             argv = ["/usr/bin/python3", test, str(self.folder), "1000", "1"]

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.throwaway
 PUBLIC = Path("/etc/keyveto/publisher.pub")
 
 
+@pytest.mark.long
 def test_with_a_mirror(reader):
     """Root, from source, and back."""
     before = snapshot(*paths.TOUCHED)

@@ -15,6 +15,7 @@ from website import Proxy
 pytestmark = pytest.mark.throwaway
 
 
+@pytest.mark.long
 def test_behind_a_proxy(reader):
     """An ordinary user, by the environment, and as a failed update says; root, from source, and back."""
     before = snapshot(*paths.TOUCHED)
