@@ -7,6 +7,7 @@
 #include "sshd/base.h"
 #include "sshd/foreign_lines.h"
 #include "sshd/result.h"
+#include "sshd/sources.h"
 #include "sshd/state.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/block.h"
@@ -49,6 +50,30 @@ sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
 		  "start with keyveto's lines either",
 	    why);
 	return true;
+}
+
+/*
+ * Whether sshd takes keys from the same places without keyveto's lines, or --yes
+ * or --dry-run is given. False after a message. This is the way back: where sshd
+ * gives no answer, true after a note.
+ */
+static bool
+keeps_sources(const struct sshd_options *o, const struct sshd_files *files,
+    struct sshd_copy *now, struct sshd_copy *base)
+{
+	enum sshd_sources s = lacks_sshd(o) ?
+	    SSHD_SOURCES_UNKNOWN :
+	    sshd_sources_compare(o, now, base, false);
+
+	if (s == SSHD_SOURCES_UNKNOWN)
+		cli_error("note: sshd gives no answer: whether it would take "
+			  "keys from the same places without keyveto's lines "
+			  "was not compared");
+	if (s != SSHD_SOURCES_OTHER || o->yes || o->dry_run)
+		return true;
+	sshd_sources_advise(files, "To keep what counts now",
+	    "; or go on with --yes");
+	return false;
 }
 
 /* Notes where a file has changed since enable kept it as k. */
@@ -246,6 +271,9 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 	    !sshd_foreign_lines_allow(files, &now->tree,
 		sshd_service(base->settings)))
 		return CLI_UNCHECKED;
+	if (sshd_files_have_lines(files, SSHD_FILE_SSHDS) &&
+	    !keeps_sources(o, files, now, &base->copy))
+		return SSHD_NOT_DONE;
 	for (size_t i = 0; i < kept->n; i++) {
 		const struct sshd_kept *k = &kept->v[i];
 		const struct sshd_file *f = sshd_files_find(files, k->path);
@@ -304,10 +332,12 @@ run_disable(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command sshd_disable = {
 	.name = "sshd disable",
 	.section = 8,
-	.synopsis = "[--dry-run] [--json] [--reload] [--root DIR] "
+	.synopsis = "[--yes] [--dry-run] [--json] [--reload] [--root DIR] "
 		    "[--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =
+	    "  --yes            go on although sshd would take keys from other "
+	    "places\n"
 	    "  --dry-run        print the files with keyveto's lines, and "
 	    "change nothing\n"
 	    "  --json           print what changes as a JSON object\n"

@@ -11,6 +11,7 @@
 #include "sshd/rehearse.h"
 #include "sshd/result.h"
 #include "sshd/same_keys.h"
+#include "sshd/sources.h"
 #include "sshd/started.h"
 #include "sshd/state.h"
 #include "sshd/usable.h"
@@ -110,6 +111,33 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 	}
 	sshd_settings_free(next);
 	return holds;
+}
+
+/*
+ * Whether sshd takes keys from the same places by the plan as now, if the plan
+ * leaves out some of keyveto's lines that are there: because the guard is there
+ * by somebody else's line, or a Match block does not need them any more. False
+ * after a message.
+ */
+static bool
+keeps_sources(const struct sshd_options *o, const struct sshd_files *files,
+    struct sshd_copy *now, struct sshd_plan *plan)
+{
+	if (!sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
+	    (!plan->foreign_guard &&
+		!sshd_sources_leaves_match(&now->tree, &plan->next.tree)))
+		return true;
+	switch (
+	    sshd_sources_compare(o, now, &plan->next, plan->foreign_guard)) {
+	case SSHD_SOURCES_SAME:
+		return true;
+	case SSHD_SOURCES_OTHER:
+		sshd_sources_advise(files,
+		    "So that keyveto leaves its lines as they are", "");
+		return false;
+	default:
+		return false;
+	}
 }
 
 /*
@@ -333,6 +361,7 @@ enable(const struct sshd_options *o, struct sshd_copy *now,
 	choose_parts(o, files, base.settings->use_pam, &plan);
 	if (!sshd_plan_make(&plan, o, &base, files, &accounts) ||
 	    !check_plan(o, files, base.settings, &plan) ||
+	    !keeps_sources(o, files, now, &plan) ||
 	    !sshd_started_allows(files, base.dump, base.settings) ||
 	    (o->warn &&
 		!sshd_foreign_lines_allow_warn(files, &now->tree, service)))

@@ -20,7 +20,10 @@
 #define SSHD_MODULE_PATH WAYS_MODULE_DIR "/" SSHD_MODULE
 #define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
 #define SSHD_WHY_BYTES 2048
-/* Exit status of enable: some account would be refused, or may be. */
+/*
+ * Exit status of enable: some account would be refused, or may be. Of disable:
+ * sshd would take keys from other places.
+ */
 #define SSHD_NOT_DONE 1
 
 /* The names have both words ("sshd status"), for the usage and --help. */
