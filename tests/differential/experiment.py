@@ -18,7 +18,7 @@ from compare import Claims, Difference, judge, reduced, refused_ways
 from server import SSHD
 from stock import StockServer
 
-PHASES = ("warn", "enable", "guard", "pam")
+PHASES = ("warn", "enable", "guard", "pam", "marks")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
 KEEP_IN, KEEP_OUT = 6, 1         # of the clients that got in at first, and of the others, how many are tried further
@@ -35,6 +35,7 @@ class Result:
     entered: int = 0            # logins before enable that got in
     refused: int = 0            # those of them by a key or CA that the policy refuses
     clients: int = 0
+    remade: int = 0             # whether enable or disable went on after marks were taken out
     unsteady: list = field(default_factory=list)        # logins that differed once, and not again
 
 
@@ -79,6 +80,7 @@ class Experiment:
         world.build(draw, pool, binaries, settings)
         self.server, self.observer = StockServer(), None
         self.pool, self.rules, self.by_hand = pool, policy.Policy(draw), policy.configs_by_hand(draw)
+        self.all_clients, self.first = dict(self.clients), {}
         self.before, self.without, self.seen = {}, {}, {}
         self.snapshots = Snapshots()
         self.consent = ()
@@ -94,18 +96,24 @@ class Experiment:
         self.record_before()
         self.etc = self.snapshots.take()
         for phase in phases:
-            self.try_phase(phase)
+            if phase != "marks":
+                self.try_phase(phase)
         self.server.reload()
         self.compare("disabled", self.observe(), False, None)
+        # This comes last, since it leaves lines behind.
+        if "marks" in phases:
+            self.try_marks(self.draw["marks"])
         self.server.stop()
         return self.result
 
-    def observe(self):
-        self.result.logins += len(self.clients)
-        return dict(zip(self.clients, self.observer.observe(list(self.clients.items()))))
+    def observe(self, clients=None):
+        clients = self.clients if clients is None else clients
+        self.result.logins += len(clients)
+        return dict(zip(clients, self.observer.observe(list(clients.items()))))
 
     def record_before(self):
         self.before = self.observe()
+        self.first = dict(self.before)
         entered = [number for number, record in self.before.items() if not record.is_nothing]
         others = [number for number in self.clients if number not in entered]
         self.clients = {number: self.clients[number] for number in sorted(entered[:KEEP_IN] + others[:KEEP_OUT])}
@@ -155,6 +163,53 @@ class Experiment:
             self.add(phase, "disable fails", text=done.stderr)
         self.expect_etc(phase, "disable leaves a difference")
 
+    # Marks that are taken out by hand
+
+    def try_marks(self, marks):
+        """Some of the lines that enable wrote become the administrator's. Then enable or disable, without --yes."""
+        done = self.switch("enable", *marks["enable"], *self.consent)
+        if done.returncode == 1:
+            done = self.switch("enable", *marks["enable"], "--yes")
+        if done.returncode != 0:
+            self.result.refusals["marks"] = reason_of(done.stderr, self.draw)
+            return
+        if not take_marks(marks["taken"]):
+            return
+        self.server.reload()
+        before, again = self.observe(self.all_clients), self.observe(self.all_clients)
+        self.etc = self.snapshots.take()
+        # --yes lets enable refuse keys, and nothing else.
+        done = self.switch(marks["then"], *(["--yes"] if marks["then"] == "enable" else []))
+        if done.returncode != 0:
+            self.result.refusals["marks"] = f"{marks['then']}: {reason_of(done.stderr, self.draw)}"
+            self.expect_etc("marks", "a refusal changed things")
+            return
+        self.result.remade += 1
+        self.server.reload()
+        after = self.observe(self.all_clients)
+        for number, client in self.all_clients.items():
+            # A login that is not the same each time says nothing.
+            kind = self.judge_marks(number, client, before[number], after[number])
+            if kind and before[number] == again[number] and after[number] == self.observe({number: client})[number]:
+                self.add("marks", kind, number,
+                         f"before:\n{before[number].describe()}{marks['then']}:\n{after[number].describe()}"
+                         f"{done.stdout}{done.stderr}")
+
+    def judge_marks(self, number, client, before, after):
+        """The error in a login after that command. None if it obeys the rules."""
+        if before == after:
+            return None
+        policies = [self.rules, *(policy.Policy(self.draw, path) for path in self.by_hand)]
+        may_change = any(one.may_deny(policy.names_of(identity))
+                         for identity in client["identities"] for one in policies)
+        if before.is_nothing and not after.is_nothing:
+            # disable lets in again whom keyveto refused, and nobody else.
+            again = self.draw["marks"]["then"] == "disable" and may_change and not self.first[number].is_nothing
+            return None if again else "let in"
+        if may_change:
+            return None
+        return "locked out" if after.is_nothing and not before.is_nothing else "changed"
+
     def record_enabled(self, phase):
         """If two forms of enable write the same bytes, the logins are made once."""
         state = repr(sorted((path, entry) for path, entry in self.snapshots.take().items()
@@ -198,6 +253,24 @@ class Experiment:
                 records[number] = again
                 continue
             self.add(phase, kind, number, f"before:\n{self.before[number].describe()}{phase}:\n{again.describe()}")
+
+
+def take_marks(taken):
+    """Takes out the pairs of marks with these numbers: whether there was any. The guard's lines have number 0."""
+    places, found, number = [Path(policy.DROP_IN), Path("/etc/ssh/sshd_config")], False, 0
+    places += sorted(path for path in Path("/etc/ssh").rglob("*.conf") if path not in places)
+    for path in (*places, Path("/etc/pam.d/sshd"), Path(policy.CONFIG)):
+        if not path.exists():
+            continue
+        kept = []
+        for line in path.read_bytes().splitlines(keepends=True):
+            is_mark = re.match(rb"# (BEGIN|END) keyveto", line)
+            found = found or bool(is_mark) and number in taken
+            kept.append(b"" if is_mark and number in taken else line)
+            if line.startswith(b"# END keyveto"):
+                number += 1
+        path.write_bytes(b"".join(kept))
+    return found
 
 
 def _as_if(record, number):

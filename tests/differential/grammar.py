@@ -11,6 +11,7 @@ remove any part of it. The same seed gives the same draw everywhere.
     commands    the commands of AuthorizedKeysCommand and AuthorizedPrincipalsCommand
     cas         the files that TrustedUserCAKeys names
     clients     the logins: to which account, from where, with which keys
+    marks       whose marks are taken out by hand after enable, and the command that follows
 
 policy.py adds what keyveto.conf says.
 """
@@ -26,6 +27,7 @@ PROBE = f"{HOME}/probe"
 ECHO_PORT = 7007                # the target of direct forwardings
 ROLE = "webadmin"               # a principal that is not the name of an account
 CLIENTS = (11, 13)             # experiment.py tries a part of them to the end
+NEED_MARKS = 0.3
 
 ODD_NAMES = ("john smith", "restrict alice", "dot.ted", "DOM\\erin", "Frank", "x" * 32, "hash#tag", "per%cent",
              "star*", "jos\u00e9", "dash-_", "m$")
@@ -80,6 +82,8 @@ class Grammar:
     def __init__(self, seed, has_glob=False):
         self.r = random.Random(seed)
         self.has_glob = has_glob
+        # Whether marks that are taken out matter: few draws are so by themselves.
+        self.needs_marks = random.Random(f"marks {seed}").random() < NEED_MARKS
         self.draw = {"config": {}, "accounts": [], "groups": [], "files": [], "commands": [], "cas": {}, "clients": [],
                      "warn": ["--warn", *self.pick({(): 5, ("--guard",): 4, ("--pam",): 1})]}
 
@@ -90,6 +94,7 @@ class Grammar:
         for account in self.draw["accounts"]:
             self.add_files(account)
         self.add_clients()
+        self.add_marks()
         return self.draw
 
     def maybe(self, share):
@@ -160,7 +165,43 @@ class Grammar:
             config["matches"].append(self.match())
         for number in range(self.pick({0: 6, 1: 3, 2: 1})):
             config["drop_ins"].append(self.drop_in(number, config))
+        if self.needs_marks:
+            self.need_marks(config)
         _allow_methods(config)
+
+    def need_marks(self, config):
+        """Makes enable write a line into a Match block: one that sets files or a command for an account, not both.
+
+        Without that line, or with it alone, the account's keys would come from other places. It has a key in each.
+        """
+        by_files = self.maybe(0.7)
+        gone = ("TrustedUserCAKeys", "AuthorizedKeysCommand", "AuthorizedKeysCommandUser", "AuthenticationMethods",
+                "PubkeyAuthentication", "AllowUsers", "DenyUsers", "DenyGroups", "UsePAM",
+                *([] if by_files else ["AuthorizedKeysFile"]))
+        blocks = config["matches"] + [block for drop_in in config["drop_ins"] for block in drop_in["matches"]]
+        for place in (*blocks, *config["drop_ins"]):
+            place["settings"] = [setting for setting in place["settings"] if setting[0] not in gone]
+        config["main"] = [setting for setting in config["main"] if setting[0] not in (*gone, "AuthorizedKeysFile")]
+        config["main"] += [["UsePAM", "yes"], ["AuthorizedKeysFile", ".ssh/authorized_keys"]]
+        account = next(one for one in self.draw["accounts"] if one["name"] in PLAIN_NAMES)
+        name = account["name"]
+        account.update(home=f"/home/{name}", home_mode=0o755, password="good", shell="/bin/bash")
+        own = self.r.choice(("/etc/ssh/keys/%u", "%h/.ssh/mine", ".ssh/keys-%U"))
+        criteria = self.pick({f"User {name}": 4, f"Group {name}": 1, "Address 127.0.1.0/24": 2, self.criterion(): 1})
+        config["matches"].insert(0, {"criteria": criteria, "settings": [
+            ["AuthorizedKeysFile", own]] if by_files else self.keys_command()})
+        for drop_in in config["drop_ins"]:
+            if "block" in drop_in:
+                drop_in["block"] += 1
+        keys = self.r.sample(CLEAN_KEYS, 2)
+        for pattern, key in zip((own, ".ssh/authorized_keys"), keys):
+            self.draw["files"].append({
+                "path": file_of(pattern, account), "account": name,
+                "lines": [{"key": key, "options": [], "comment": ""}], "mode": 0o600, "folder_mode": 0o700,
+                "owner": "account", "kind": "file", "eol": "\n", "final": True})
+        self.draw["clients"] = [self.placed(_client(name, [{"key": key}])) for key in keys]
+        for client in self.draw["clients"]:
+            client["net"] = 1
 
     def drop_in(self, number, config):
         """A file that is included: by the first line of sshd_config, by another one, or in a Match block."""
@@ -473,6 +514,14 @@ class Grammar:
     def wrong_clients(self):
         return [_client(account["name"], [{"key": self.r.choice(CLEAN_KEYS + LISTED_KEYS)}])
                 for account in self.draw["accounts"]]
+
+    # Marks
+
+    def add_marks(self):
+        """Which pairs of marks an administrator takes out. The first one is around the guard's lines."""
+        taken = self.pick({(0,): 6, (0, 1): 1.5, (1,): 1, (0, 2): 1, (1, 2): 0.5, (0, 1, 2, 3, 4): 0.5})
+        self.draw["marks"] = {"enable": self.pick({(): 2, ("--guard",): 3}), "taken": list(taken),
+                              "then": self.pick({"enable": 1, "disable": 1})}
 
 
 def _client(account, identities, password=None):

@@ -20,6 +20,7 @@ import pkbf
 import sshkey
 
 CONFIG, OTHER = "/etc/keyveto/keyveto.conf", "/etc/keyveto/other.conf"
+DROP_IN = "/etc/ssh/sshd_config.d/00-keyveto.conf"
 DEFAULT_FILTER = "/var/lib/keyveto/filter.pkbf"
 FILTERS = (DEFAULT_FILTER, "/var/lib/keyveto/second.pkbf", "/etc/keyveto/third.pkbf")
 LISTS = ("/var/lib/keyveto/own.dat", "/var/lib/keyveto/exact.dat", "/etc/keyveto/more.dat")

@@ -161,6 +161,8 @@ class Report:
     def show_more(draw, difference):
         if difference.phase == "warn":
             print(f"== enabled with {' '.join(draw['warn'])}")
+        if difference.phase == "marks":
+            print(f"== marks\n{json.dumps(draw['marks'])}")
 
     def failed(self):
         return sum(bool(result.differences or result.invalid) for result in self.results.values())
@@ -178,6 +180,8 @@ class Report:
             count = sum(n for (which, _), n in refused.items() if which == phase)
             print(f"refused by enable, {phase}: {count} of {len(results)} draws "
                   f"({100 * count / max(1, len(results)):.0f}%)")
+        print(f"enable or disable went on after marks were taken out by hand: {total('remade')} of {len(results)} "
+              "draws")
         for (phase, reason), count in refused.most_common():
             print(f"  {count:4} {phase:7} {reason}")
         self.show_unsteady()
