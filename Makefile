@@ -375,7 +375,7 @@ FUZZ_CLI_SRC = $(wildcard cli/keys/*.c) cli/logs/log_reading.c \
 	cli/sets/list_reader.c cli/sets/list_names.c cli/published/lookup.c cli/log_lines/decision.c \
 	cli/log_lines/accepted.c cli/log_lines/syslog_line.c cli/log_lines/journal_line.c \
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
-	cli/base/sha256.c cli/base/room.c cli/sshd_config/match.c cli/host/groups.c \
+	cli/base/sha256.c cli/base/room.c cli/base/unvis.c cli/sshd_config/match.c cli/host/groups.c \
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
 	cli/report/html.c cli/report/intake.c cli/report/owners.c cli/report/rows.c \
 	cli/report/sarif.c cli/report/since.c cli/report/text.c \

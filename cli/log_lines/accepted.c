@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/unvis.h"
+
 /* log.c:do_log calls syslog with "%.500s". */
 #define MESSAGE_MAX 500
 #define FINGERPRINT_CHARS (KV_FINGERPRINT_BYTES - 1)
@@ -143,29 +145,6 @@ parse_key(struct accepted *a, const char *p, bool cut)
 	return a->has_key || a->has_ca || a->md5;
 }
 
-/* The byte that strnvis wrote with a backslash; moves *pp past it. */
-static char
-unescape(const char **pp)
-{
-	static const char letters[] = "nrbavtf0", bytes[] = "\n\r\b\a\v\t\f";
-	const char *p = *pp, *letter;
-	unsigned int value = 0;
-
-	if (*p != '\\' || p[1] == '\0') {
-		*pp = p + 1;
-		return *p;
-	}
-	if (strspn(p + 1, "01234567") >= 3) {
-		for (int i = 1; i <= 3; i++)
-			value = value * 8 + (unsigned int)(p[i] - '0');
-		*pp = p + 4;
-		return (char)value;
-	}
-	*pp = p + 2;
-	letter = strchr(letters, p[1]);
-	return letter != NULL ? bytes[letter - letters] : p[1];
-}
-
 /* False if the name is empty, or longer than sshd writes one. */
 static bool
 set_user(struct accepted *a, const char *name, const char *end)
@@ -173,7 +152,7 @@ set_user(struct accepted *a, const char *name, const char *end)
 	size_t n = 0;
 
 	while (name < end && n < sizeof(a->user) - 1)
-		a->user[n++] = unescape(&name);
+		a->user[n++] = unvis_next(&name);
 	a->user[n] = '\0';
 	return n > 0 && name == end && strlen(a->user) == n;
 }

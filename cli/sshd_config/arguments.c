@@ -11,80 +11,130 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/unvis.h"
 #include "host/sshd_process.h"
 #include "sshd_config/sshd_config.h"
 #include "sshd_config/words.h"
 
 #define ARGUMENTS_BYTES (64 * 1024)
-/* A backslash is the shell's, or stands for a tab in a title set by sshd. */
-#define BLANKS " \t\r\n\"'\\"
+#define BLANKS " \t\r\n"
 #define SYSTEMCTL "/usr/bin/systemctl"
 
 struct option {
-	const char *file;	     /* of an -f; NULL for an -o */
-	const char *keyword, *value; /* of an -o */
+	const char *file;      /* of an -f; NULL for an -o */
+	char *keyword, *value; /* of an -o; freed with the options */
 };
 
 /* The options in a command line that tell what sshd reads. */
 struct options {
-	char *memory; /* the strings below point into it */
+	char *memory; /* the files point into it */
 	struct option *v;
 	size_t n;
 	const char *file; /* of the last -f that is no part of an -o value */
 	bool asks;	  /* sshd answers a question and ends */
+	bool doubtful;	  /* the next option may be a part of an -o value */
 };
-
-/* Reads text. Always call free_options. False, with no options, on ENOMEM. */
-static bool
-read_options(const char *text, struct options *o)
-{
-	/* Of all versions up to OpenSSH 10.5 (sshd.c, getopt). */
-	static const char with_argument[] = "CEbcfghkopu";
-	bool doubtful = false; /* an option may be a part of an -o value */
-	char *rest, *word;
-
-	*o = (struct options){ .memory = strdup(text) };
-	o->v = calloc(strlen(text) + 1, sizeof(*o->v));
-	if (o->memory == NULL || o->v == NULL)
-		return false;
-	for (word = strtok_r(o->memory, BLANKS, &rest); word != NULL;
-	     word = strtok_r(NULL, BLANKS, &rest)) {
-		char *p = word, *argument, *value;
-
-		if (word[0] != '-' || word[1] == '-')
-			continue;
-		while (*++p != '\0' && strchr(with_argument, *p) == NULL)
-			o->asks |= !doubtful && strchr("tTGV", *p) != NULL;
-		if (*p == '\0')
-			continue;
-		argument = p[1] != '\0' ? p + 1 : strtok_r(NULL, BLANKS, &rest);
-		if (argument == NULL)
-			break;
-		if (*p == 'f') {
-			o->v[o->n++].file = argument;
-			if (!doubtful)
-				o->file = argument;
-		} else if (*p == 'o') {
-			/* A blank or a "=" stands before the value. */
-			if ((value = strchr(argument, '=')) != NULL)
-				*value++ = '\0';
-			else
-				value = strtok_r(NULL, BLANKS, &rest);
-			o->v[o->n].keyword = argument;
-			o->v[o->n++].value = value != NULL ? value : "";
-			/* Its quotes are lost: the next words may be its. */
-			if (sshd_keyword(argument) & SSHD_KEYWORD_WORDS)
-				doubtful = true;
-		}
-	}
-	return true;
-}
 
 static void
 free_options(struct options *o)
 {
+	for (size_t i = 0; i < o->n; i++) {
+		free(o->v[i].keyword);
+		free(o->v[i].value);
+	}
 	free(o->memory);
 	free(o->v);
+	*o = (struct options){ .n = 0 };
+}
+
+/*
+ * Adds an -o, as sshd reads the line with which text begins. No keyword begins
+ * with "-": sshd has got an empty line then, and text begins with the next
+ * option. False without memory.
+ */
+static bool
+add_option(struct options *o, const char *text)
+{
+	char *line = strdup(text), *rest;
+	struct option *v = &o->v[o->n];
+	const char *keyword, *value;
+
+	if (line == NULL)
+		return false;
+	keyword = sshd_words_keyword(line, &rest);
+	if (keyword != NULL && *keyword != '-') {
+		o->n++;
+		v->keyword = strdup(keyword);
+		value = sshd_words_next(&rest);
+		v->value = strdup(value != NULL ? value : "");
+		/* The quotes around it are lost: the next words may be its. */
+		o->doubtful |= (sshd_keyword(keyword) & SSHD_KEYWORD_WORDS) ||
+		    (value != NULL && *value == '-');
+		keyword = v->value != NULL ? v->keyword : NULL;
+	} else
+		keyword = "";
+	free(line);
+	return keyword != NULL;
+}
+
+/* Adds the options in text, of which o->memory is a copy to cut. */
+static bool
+add_options(struct options *o, const char *text)
+{
+	/* Of all versions up to OpenSSH 10.6 (sshd.c, getopt). */
+	static const char with_argument[] = "CEbcfghkopu";
+	char *rest, *word = strtok_r(o->memory, BLANKS, &rest);
+
+	for (; word != NULL; word = strtok_r(NULL, BLANKS, &rest)) {
+		char *p = word, option;
+
+		if (word[0] != '-' || word[1] == '-')
+			continue;
+		while (*++p != '\0' && strchr(with_argument, *p) == NULL)
+			o->asks |= !o->doubtful && strchr("tTGV", *p) != NULL;
+		if ((option = *p++) == '\0')
+			continue;
+		if (*p == '\0' && rest == NULL)
+			break;
+		if (*p == '\0' && option == 'o')
+			p = rest + strspn(rest, BLANKS);
+		else if (*p == '\0' &&
+		    (p = strtok_r(NULL, BLANKS, &rest)) == NULL)
+			break;
+		if (option == 'f') {
+			o->v[o->n++].file = p;
+			if (!o->doubtful)
+				o->file = p;
+		} else if (option == 'o' &&
+		    !add_option(o, text + (p - o->memory)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Reads text, which has the arguments of a process, or what a shell or systemd
+ * makes arguments of. Always call free_options. False, with no options, on
+ * ENOMEM.
+ */
+static bool
+read_options(const char *text, bool of_process, struct options *o)
+{
+	char *plain = strdup(text);
+	bool ok = false;
+
+	/* The shell's quotes and backslashes are no part of the words. */
+	for (char *p = plain; !of_process && p != NULL && *p != '\0'; p++)
+		if (strchr("\"'\\", *p) != NULL)
+			*p = ' ';
+	*o = (struct options){ .v = calloc(strlen(text) + 1, sizeof(*o->v)) };
+	if (plain != NULL && o->v != NULL &&
+	    (o->memory = strdup(plain)) != NULL)
+		ok = add_options(o, plain);
+	if (!ok)
+		free_options(o);
+	free(plain);
+	return ok;
 }
 
 /*
@@ -117,7 +167,7 @@ report_arguments(const struct sshd_arguments *found, const char *place,
 	};
 	struct options o;
 
-	if (!read_options(text, &o))
+	if (!read_options(text, is_process, &o))
 		found->unseen(found->arg, place, strerror(ENOMEM));
 	start.file = o.file;
 	if (found->line != NULL)
@@ -234,7 +284,7 @@ report_process(const struct sshd_arguments *found, const char *pid,
 	if (cut && *titled != '/')
 		return false;
 	/* An sshd that answers a question sets no title. */
-	ends = titled == NULL && read_options(text, &o) && o.asks;
+	ends = titled == NULL && read_options(text, true, &o) && o.asks;
 	if (titled == NULL)
 		free_options(&o);
 	if (ends)
@@ -259,6 +309,9 @@ report_process(const struct sshd_arguments *found, const char *pid,
 		    why != NULL ? why : "its arguments are cut off");
 		free(why);
 	}
+	/* sshd writes its title by strnvis(3). */
+	if (titled != NULL)
+		unvis(text);
 	report_arguments(found, place, text, program);
 	return true;
 }

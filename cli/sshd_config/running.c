@@ -163,18 +163,23 @@ static bool
 add_option(struct sshd_running_one *one, char *option, const char *next,
     bool *doubtful)
 {
-	char keyword[64];
+	char *line = strdup(option), *rest;
+	const char *keyword = line != NULL ?
+	    sshd_words_keyword(line, &rest) :
+	    NULL;
+	const bool decides = keyword != NULL &&
+	    (sshd_overview_decides(keyword) ||
+		(sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES));
 
-	snprintf(keyword, sizeof(keyword), "%.*s", (int)strcspn(option, " \t="),
-	    option);
 	*doubtful |= next != NULL && (next[1] == 'f' || next[1] == 'h') &&
-	    (sshd_keyword(keyword) & SSHD_KEYWORD_WORDS);
-	if (!sshd_overview_decides(keyword) &&
-	    !(sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES)) {
+	    keyword != NULL && (sshd_keyword(keyword) & SSHD_KEYWORD_WORDS);
+	free(line);
+	if (line != NULL && !decides) {
 		free(option);
 		return true;
 	}
-	if (!room_for_one(&one->option, one->sshd.n_options, sizeof(char *))) {
+	if (line == NULL ||
+	    !room_for_one(&one->option, one->sshd.n_options, sizeof(char *))) {
 		free(option);
 		return false;
 	}
@@ -198,6 +203,9 @@ read_words(const struct words *w, struct sshd_running_one *one, bool *doubtful)
 		while (*++p != '\0' && strchr(with_argument, *p) == NULL)
 			;
 		if (*p == '\0' || (p[1] == '\0' && i + 1 == w->n))
+			continue;
+		/* No line begins with "-": sshd got an empty one. */
+		if (*p == 'o' && p[1] == '\0' && *w->v[i + 1] == '-')
 			continue;
 		value = join(w, p[1] != '\0' ? p + 1 : w->v[++i], &i);
 		if (value == NULL)
@@ -319,8 +327,8 @@ on_line(void *arg, const struct sshd_start *start, const char *text)
 	size_t len;
 
 	text = find_line(start, text, &len);
-	doubtful = memchr(text, '\\', len) != NULL;
-	/* In a title, quotes are sshd's own. */
+	/* In a title, quotes and backslashes are sshd's own. */
+	doubtful = !start->listens && memchr(text, '\\', len) != NULL;
 	ok = split(text, len, !start->listens, &w) && one.place != NULL;
 	/* A unit names the program; the others start the usual one. */
 	name = start->program != NULL		     ? start->program :

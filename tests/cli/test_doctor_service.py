@@ -13,7 +13,7 @@ import pytest
 from doctor_machine import (
     DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, expect_all_well, injected, running_sshd)
 from openssh import has_service_name
-from program import SSHD, contains, equal, lacks, wait_until
+from program import SSHD, contains, equal, keyveto, lacks, wait_until
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -41,6 +41,27 @@ def test_service_names_arguments_that_bypass_the_guard(scratch):
             expect("service", status, part)
             if status != "ok":
                 expect("service", status, f"process {process.pid}")
+
+
+# Spellings of UsePAM=no, alone and behind an option that is empty or whose value looks like an option.
+SPELLINGS = [("-o", spelling) for spelling in (
+    "\tUsePAM=no", "\t\tUsePAM\tno\t", "\r\nUsePAM\nno", "UsePAM=no\f", "UsePAM = no", "=UsePAM=no", " = UsePAM no",
+    'Use"PAM" no', '"" UsePAM no', 'UsePAM="no"', "UsePAM='no'", "UsePAM no # yes")] + [
+    ("-o\tUsePAM=no",), ("-o=UsePAM=no",), ("-o", "", "-o", "UsePAM=no"), ("-o", "\t", "-o\tUsePAM no"),
+    ("-o", "=", "-o", "UsePAM=no"), ("-o", "#", "-o", "UsePAM=no"), ("-o", "Banner=-x", "-o", "UsePAM=no"),
+    ("-o", "Banner -f/none", "-o", "UsePAM=no"), ("-o", "AcceptEnv \\t\\\\ -T", "-o", "UsePAM=no")]
+
+
+@pytest.mark.parametrize("words", SPELLINGS, ids=ascii)
+@pytest.mark.usefixtures("machine")
+def test_service_reads_an_option_as_sshd_does(scratch, words):
+    """However it is spelt: sshd's title has it by strnvis(3), and without the quotes around it."""
+    asked = subprocess.run([SSHD, "-T", *words], capture_output=True, text=True, check=False)
+    assert "usepam no" in asked.stdout.lower().splitlines(), asked
+    with running_sshd(scratch, *words) as process:
+        expect("service", "broken", f"process {process.pid}: -o UsePAM=no", "bypasses keyveto")
+        contains(keyveto("sshd", "enable", "--dry-run", status=2).stderr, f"process {process.pid}: -o UsePAM=no",
+                 "counts before")
 
 
 @pytest.mark.usefixtures("machine")

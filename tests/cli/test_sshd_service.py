@@ -208,7 +208,7 @@ def test_words_like_options_in_a_value_hide_no_option(scratch):
         for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",),
                       ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
                       ("-o AuthorizedKeysCommand=/opt/keys -f /etc/ssh/moduli %u",),
-                      ("-o AuthorizedKeysFile\\t/etc/keys",),
+                      ("-o AuthorizedKeysFile\\t/etc/keys",), ("-o \\011UsePAM=no",),
                       ("-o ForceCommand /bin/x -f /etc/ssh/moduli", "-oStrictModes=no")):
             with listener(scratch, *words) as place:
                 contains(machine.run("enable", "--warn", status=2).stderr, f"{place}: -o ", "counts before",
