@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <linux/openat2.h>
 
@@ -236,6 +237,36 @@ root_read(const char *root, const char *path, size_t *lenp)
 	text[n] = '\0';
 	*lenp = (size_t)n;
 	return text;
+}
+
+/* Whether the file is a link to /dev/null, which an image may lack. */
+static bool
+is_link_to_null(const char *root, const char *path)
+{
+	static const char null[] = "/dev/null";
+	int fd = root_open(root, path, O_PATH | O_NOFOLLOW);
+	char target[sizeof(null)];
+	ssize_t n = fd != -1 ? readlinkat(fd, "", target, sizeof(target)) : -1;
+
+	io_close(fd);
+	return n == sizeof(null) - 1 && memcmp(target, null, (size_t)n) == 0;
+}
+
+bool
+root_is_masked(const char *root, const char *path)
+{
+	int fd = root_open(root, path, O_PATH);
+	struct stat st;
+	bool masked;
+
+	if (fd == -1)
+		return errno == ENOENT && *root != '\0' &&
+		    is_link_to_null(root, path);
+	masked = fstat(fd, &st) == 0 &&
+	    (S_ISDIR(st.st_mode) ||
+		(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)));
+	close(fd);
+	return masked;
 }
 
 #ifdef GLOB_ALTDIRFUNC

@@ -57,6 +57,12 @@ int root_open_place(const char *root, const char *path,
 char *root_read(const char *root, const char *path, size_t *lenp);
 
 /*
+ * Whether a program that reads the file with fgets(3) finds nothing in it, as
+ * sshd and libpam do: a directory, or /dev/null, as which a link masks a file.
+ */
+bool root_is_masked(const char *root, const char *path);
+
+/*
  * As glob(3) without flags. The names found are as that machine sees them. Not
  * for two threads at once. The caller calls globfree.
  */

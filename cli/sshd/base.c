@@ -14,8 +14,13 @@ sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 
-	if (!sshd_open_copy(o, &b->copy, files, false))
-		return false;
+	if (!sshd_try_copy(o, &b->copy, files, false, why, sizeof(why))) {
+		if (needs_answer)
+			return cli_error("%s", why);
+		cli_error("warning: %s: sshd cannot be asked what it would do "
+			  "without keyveto's lines",
+		    why);
+	}
 	b->dump = sshd_copy_ask(o->sshd, &b->copy, *o->root != '\0', NULL, why,
 	    sizeof(why));
 	if (b->dump == NULL && needs_answer)
@@ -80,7 +85,7 @@ keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
 	char *dump, why[SSHD_WHY_BYTES];
 	bool keeps;
 
-	if (b->dump == NULL)
+	if (b->dump == NULL || now->top == NULL)
 		return !lines_take_no_keys(&b->copy.tree) ||
 		    lines_take_no_keys(&now->tree);
 	if (!takes_no_keys(b->settings))

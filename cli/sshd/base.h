@@ -18,7 +18,8 @@ struct sshd_base {
  * Sets b, which is empty: copies the base of the files, asks sshd about it, and
  * adds the file of PAM's service to files. False after a message. If sshd gave
  * no answer, it fails if needs_answer is true; otherwise b->dump and
- * b->settings are NULL. Always call sshd_base_close, even after a failure.
+ * b->settings are NULL, and b->copy.top is if a part of the configuration
+ * cannot be read. Always call sshd_base_close, even after a failure.
  */
 bool sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
     struct sshd_files *files, bool needs_answer);

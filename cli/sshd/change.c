@@ -12,16 +12,19 @@
  * a message.
  */
 static bool
-read_files(const struct sshd_options *o, bool needs_top, struct sshd_copy *now,
+read_files(const struct sshd_options *o, bool needs_all, struct sshd_copy *now,
     struct sshd_files *files, const struct sshd_state *kept)
 {
 	const struct sshd_file *top = NULL;
+	char why[SSHD_WHY_BYTES];
 
-	if (!needs_top && (top = sshd_files_add(files, SSHD_TREE_TOP)) == NULL)
+	if (!needs_all && (top = sshd_files_add(files, SSHD_TREE_TOP)) == NULL)
 		return false;
-	if (!sshd_open_copy(o, now, top != NULL && !top->there ? files : NULL,
-		false))
-		return false;
+	/* sshd_base_read says which part cannot be read. */
+	if (!sshd_try_copy(o, now, top != NULL && !top->there ? files : NULL,
+		false, why, sizeof(why)) &&
+	    needs_all)
+		return cli_error("%s", why);
 	for (size_t i = 0; i < now->tree.n_files; i++)
 		if (sshd_files_add(files, now->tree.file[i].path) == NULL)
 			return false;
@@ -42,7 +45,7 @@ read_files(const struct sshd_options *o, bool needs_top, struct sshd_copy *now,
 
 int
 sshd_change(const struct cli_command *cmd, int argc, char **argv,
-    bool needs_top, sshd_change_fn *change)
+    bool needs_all, sshd_change_fn *change)
 {
 	struct sshd_options o;
 	struct sshd_files files = { .root = o.root };
@@ -56,7 +59,7 @@ sshd_change(const struct cli_command *cmd, int argc, char **argv,
 	if (!sshd_state_lock(o.root, &lock))
 		return CLI_UNCHECKED;
 	status = sshd_state_load(o.root, &kept) &&
-		read_files(&o, needs_top, &now, &files, &kept) ?
+		read_files(&o, needs_all, &now, &files, &kept) ?
 	    change(&o, &now, &files, &kept) :
 	    CLI_UNCHECKED;
 	sshd_copy_close(&now);

@@ -42,7 +42,9 @@ sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
 		    o->sshd);
 		return true;
 	}
-	if (sshd_copy_is_valid(o->sshd, base, foreign, why, sizeof(why)))
+	/* After the warning of sshd_base_read. */
+	if (base->top == NULL ||
+	    sshd_copy_is_valid(o->sshd, base, foreign, why, sizeof(why)))
 		return true;
 	if (sshd_copy_is_valid(o->sshd, now, foreign, before, sizeof(before)))
 		return cli_error("%s; nothing was changed", why);

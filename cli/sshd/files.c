@@ -25,32 +25,53 @@ sshd_files_find(const struct sshd_files *fs, const char *path)
 	return NULL;
 }
 
+static bool
+is_special(const char *root, const char *path)
+{
+	const int fd = root_open(root, path, O_PATH);
+	struct stat st;
+	const bool special = fd != -1 && fstat(fd, &st) == 0 &&
+	    !S_ISREG(st.st_mode);
+
+	io_close(fd);
+	return special || root_is_masked(root, path);
+}
+
+/* Sets now, there and st, or special. False with errno. */
+static bool
+read_now(const char *root, struct sshd_file *f)
+{
+	int fd, error;
+	bool ok;
+
+	f->now = root_read(root, f->path, &f->now_len);
+	error = errno;
+	f->special = f->now == NULL && is_special(root, f->path);
+	f->was_there = f->there = f->now != NULL || f->special;
+	if (f->now == NULL && (f->special || error == ENOENT))
+		return (f->now = strdup("")) != NULL;
+	errno = error;
+	if (f->now == NULL || (fd = root_open(root, f->path, O_PATH)) == -1)
+		return false;
+	ok = fstat(fd, &f->st) == 0;
+	io_close(fd);
+	return ok;
+}
+
 /* Sets all of f but path and next. False after a message. */
 static bool
 read_file(const struct sshd_files *fs, struct sshd_file *f)
 {
 	char why[512];
-	int fd = -1;
 
 	f->whose = strcmp(f->path, KV_CONFIG_PATH) == 0 ?
 	    SSHD_FILE_KEYVETOS :
 	    strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0 ?
 	    SSHD_FILE_PAMS :
 	    SSHD_FILE_SSHDS;
-	f->now = root_read(fs->root, f->path, &f->now_len);
-	f->was_there = f->there = f->now != NULL;
-	if (!f->there && errno == ENOENT)
-		f->now = strdup("");
-	if (f->now == NULL ||
-	    (f->there &&
-		((fd = root_open(fs->root, f->path, O_PATH)) == -1 ||
-		    fstat(fd, &f->st) == -1))) {
-		cli_error("%s%s: %s", fs->root, f->path,
-		    errno == EINVAL ? "not a regular file" : strerror(errno));
-		io_close(fd);
-		return false;
-	}
-	io_close(fd);
+	if (!read_now(fs->root, f))
+		return cli_error("%s%s: %s", fs->root, f->path,
+		    strerror(errno));
 	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
 	    &f->blocks, why, sizeof(why));
 	if (f->base == NULL)
@@ -94,8 +115,14 @@ sshd_file_insert(struct sshd_file *f, size_t line, const char *lines)
 {
 	const char *text = f->next != NULL ? f->next : f->base;
 	size_t len = f->next != NULL ? f->next_len : f->base_len;
-	char *next = sshd_block_insert(text, len, line, lines, &len);
+	char *next;
 
+	if (f->special)
+		return cli_error("%s: not a regular file: keyveto's lines "
+				 "cannot be put there; nothing was changed: "
+				 "make it one, and run this again",
+		    f->path);
+	next = sshd_block_insert(text, len, line, lines, &len);
 	if (next == NULL)
 		return cli_error("%s", strerror(errno));
 	free(f->next);

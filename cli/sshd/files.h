@@ -21,13 +21,14 @@ struct sshd_file {
 	enum sshd_file_owner whose;
 	bool there;	/* the file exists */
 	bool was_there; /* it did when it was read */
-	struct stat st; /* set if there is true */
+	struct stat st; /* set if there is true, unless special is */
 	char *now, *base,
 	    *next;   /* now is "" without a file; next may be NULL */
 	char *found; /* the now before sshd_file_write; NULL: not written */
 	size_t now_len, base_len, next_len, found_len;
 	size_t blocks; /* in now */
 	bool made;     /* enable makes, or has made, the file */
+	bool special;  /* no regular file: now is "" */
 };
 
 struct sshd_files {
@@ -47,7 +48,7 @@ struct sshd_file *sshd_files_find(const struct sshd_files *fs,
 
 /*
  * Puts a block of lines before line number line of next. The first call starts
- * from base. False after a message.
+ * from base. False after a message, also if the file is special.
  */
 bool sshd_file_insert(struct sshd_file *f, size_t line, const char *lines);
 

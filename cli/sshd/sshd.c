@@ -94,22 +94,31 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 bool
-sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_files *fs, bool next)
+sshd_try_copy(const struct sshd_options *o, struct sshd_copy *c,
+    const struct sshd_files *fs, bool next, char *why, size_t cap)
 {
 	struct sshd_change *change = NULL;
-	char why[SSHD_WHY_BYTES];
 	size_t n = 0;
 	bool ok;
 
 	*c = (struct sshd_copy){ 0 };
-	if (fs != NULL && (change = sshd_files_changes(fs, next, &n)) == NULL)
-		return cli_error("%s", strerror(errno));
-	ok = sshd_copy_open(c, o->root, change, n, why, sizeof(why));
+	if (fs != NULL && (change = sshd_files_changes(fs, next, &n)) == NULL) {
+		snprintf(why, cap, "%s", strerror(errno));
+		return false;
+	}
+	ok = sshd_copy_open(c, o->root, change, n, why, cap);
 	free(change);
-	if (!ok)
-		cli_error("%s", why);
 	return ok;
+}
+
+bool
+sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
+    const struct sshd_files *fs, bool next)
+{
+	char why[SSHD_WHY_BYTES];
+
+	return sshd_try_copy(o, c, fs, next, why, sizeof(why)) ||
+	    cli_error("%s", why);
 }
 
 char *

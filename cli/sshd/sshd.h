@@ -54,11 +54,12 @@ typedef int sshd_change_fn(const struct sshd_options *o, struct sshd_copy *now,
 
 /*
  * Reads cmd's options, locks the state against another keyveto sshd, reads the
- * files, and calls change. Returns the exit status of the process. Without
- * SSHD_TREE_TOP it fails if needs_top is true.
+ * files, and calls change. Returns the exit status of the process. If
+ * a part of sshd's configuration is missing, or cannot be read, it fails if
+ * needs_all is true; otherwise change gets what there is.
  */
 int sshd_change(const struct cli_command *cmd, int argc, char **argv,
-    bool needs_top, sshd_change_fn *change);
+    bool needs_all, sshd_change_fn *change);
 
 /*
  * Copies sshd's configuration below o->root: as it is if fs is NULL, else with
@@ -68,6 +69,12 @@ int sshd_change(const struct cli_command *cmd, int argc, char **argv,
  */
 bool sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
     const struct sshd_files *fs, bool next);
+/*
+ * The same with a sentence in why instead of a message. c->tree then has what
+ * can be read, and sshd cannot be asked about c.
+ */
+bool sshd_try_copy(const struct sshd_options *o, struct sshd_copy *c,
+    const struct sshd_files *fs, bool next, char *why, size_t cap);
 /*
  * What "sshd -T" prints for user about the copy (NULL: for no user); the caller
  * frees it. NULL after a message.

@@ -136,6 +136,11 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 	}
 	for (size_t i = 0; ok && i < c->tree.n_files; i++)
 		ok = write_file(c, i, why, cap);
+	/* sshd passes over an Include of a file that was not written. */
+	if (!ok) {
+		free(c->top);
+		c->top = NULL;
+	}
 	return ok;
 }
 
@@ -225,6 +230,12 @@ run_sshd(struct sshd_copy *c, const char *path, bool foreign, bool valid,
 	char *text = NULL;
 	bool lacks_key = foreign;
 
+	if (c->top == NULL) {
+		snprintf(why, cap,
+		    "a part of sshd's configuration cannot be "
+		    "read");
+		return NULL;
+	}
 	if (access(path, X_OK) == -1) {
 		snprintf(why, cap, "%s: %s", path, strerror(errno));
 		return NULL;

@@ -26,7 +26,7 @@ struct sshd_copy {
 
 /*
  * Reads SSHD_TREE_TOP below root with n changes, and copies it. False with a
- * sentence in why. Always call sshd_copy_close, even after a failure: it
+ * sentence in why; then sshd_copy_ask and sshd_copy_is_valid fail. Always call sshd_copy_close, even after a failure: it
  * removes the copy.
  */
 bool sshd_copy_open(struct sshd_copy *c, const char *root,

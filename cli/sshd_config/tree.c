@@ -182,6 +182,7 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 	const struct sshd_change *c = find_change(r, path);
 	struct sshd_tree *t = r->t;
 	struct sshd_config_file f = { .include = include };
+	int error;
 
 	if (depth == DEPTH_MAX || t->n_files == FILES_MAX) {
 		leave_out(r, "%s%s: Include goes too deep", r->root, path);
@@ -195,9 +196,12 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 		memcpy(f.text, c->text, f.len);
 		f.text[f.len] = '\0';
 	}
+	error = errno;
+	if (c == NULL && f.text == NULL && root_is_masked(r->root, path))
+		f.text = strdup("");
 	if (f.text == NULL) {
 		leave_out(r, "%s%s: %s", r->root, path,
-		    errno == EINVAL ? "not a regular file" : strerror(errno));
+		    error == EINVAL ? "not a regular file" : strerror(error));
 		return;
 	}
 	f.path = strdup(path);

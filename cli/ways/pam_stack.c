@@ -346,8 +346,8 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 		.substack = substack,
 	};
 	struct stat st;
+	int fd, error;
 	bool ok;
-	int fd;
 
 	if (f.depth == DEPTH_MAX)
 		return set_reason(r, parent, "more than %d files deep",
@@ -355,6 +355,10 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 	if (r->files++ == FILES_MAX)
 		return set_reason(r, parent, "more than %d files", FILES_MAX);
 	if ((fd = open_named(r->root, name, path)) == -1) {
+		error = errno;
+		if (root_is_masked(r->root, path))
+			return true;
+		errno = error;
 		/* Name the line that includes the file. */
 		if (parent != NULL)
 			return set_reason(r, parent, "%.300s: %s", path,
@@ -364,7 +368,8 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 	if (fstat(fd, &st) == -1)
 		ok = set_reason(r, &f, "%s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		ok = set_reason(r, &f, "not a regular file");
+		ok = root_is_masked(r->root, path) ||
+		    set_reason(r, &f, "not a regular file");
 	else if (st.st_size > FILE_BYTES_MAX)
 		ok = set_reason(r, &f, "larger than %d bytes", FILE_BYTES_MAX);
 	else {

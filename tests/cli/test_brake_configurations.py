@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: ISC
 """A change is judged by each keyveto.conf by which a guard or a module of this machine judges."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import keys
 from brake_machine import CONFIG, FILTER, GUARD, LIST, OURS, machine
 from program import SSHD, contains, equal, keyveto, lacks, wait_until
 from publisher import ListPlace
@@ -59,6 +61,26 @@ SOURCES = {
     "module in auth": lambda here: module(f"auth requisite pam_keyveto.so debug config={OTHER}"),
     "module in a substack": substack,
 }
+
+
+@pytest.mark.parametrize("folder", (False, True))
+def test_a_masked_file_holds_nothing(here, folder):
+    """sshd and libpam read a link to /dev/null, and a folder, as an empty file."""
+    masked = Path("/etc/ssh/sshd_config.d/50-cloud-init.conf"), Path("/etc/pam.d/masked")
+    here.authorize_root(here.world.clean)
+    module("@include masked")
+    try:
+        for path in masked:
+            if folder:
+                path.mkdir()
+            else:
+                path.symlink_to("/dev/null")
+        subprocess.run([SSHD, "-t"], check=True)
+        equal(keyveto("list", "add", LIST, here.write("bad.pub", here.world.bad), status=0).stderr.count("masked"), 0)
+        keyveto("deny", here.write("other.pub", keys.generate(here.scratch).key), status=0)
+    finally:
+        for path in masked:
+            (os.rmdir if folder else os.unlink)(path)
 
 
 @pytest.mark.sample(2)
@@ -155,12 +177,12 @@ def test_configurations_that_cannot_be_found_out_hold(here):
     """A file that sshd includes, or PAM's stack, cannot be read: what refuses nobody is held, too."""
     key = here.write("bad.pub", here.world.bad)
     here.configure("Filter /nonexistent")
-    folder = here.scratch / "folder.conf"
-    folder.mkdir()
+    fifo = here.scratch / "fifo.conf"
+    os.mkfifo(fifo)
     text = Path("/etc/ssh/sshd_config").read_text(encoding="ascii")
-    here.world.sshd_config(f"Include {folder}")
+    here.world.sshd_config(f"Include {fifo}")
     said = here.is_held("list", "add", LIST, key)
-    contains(said, str(folder), "it is not known by which keyveto.conf logins are judged", "give --yes")
+    contains(said, str(fifo), "it is not known by which keyveto.conf logins are judged", "give --yes")
     Path("/etc/ssh/sshd_config").write_text(text, encoding="ascii")
     module("@include of-nowhere")
     # sshd does not use PAM here.

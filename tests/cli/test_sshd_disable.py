@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: ISC
 """keyveto sshd disable, after others have changed files since enable."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 
 import pytest
 
-from program import PATIENCE, ROOT, SSHD, contains, equal, lacks, wait_until
+from program import PATIENCE, ROOT, SSHD, contains, equal, keyveto, lacks, wait_until
 from sshd_machine import (ALONE, DEFAULT_FILES, DROP_IN, FILES_COMMAND, INCLUDE, MODULE_LINE, STOCK_STACK, TOP,
                           WITHOUT_INCLUDE, Image, by_files, host_key, restored, this_machine)
 
@@ -354,3 +356,111 @@ def test_disable_refuses_if_a_guard_would_print_other_files(scratch):
     image.write("/etc/keyveto/keyveto.conf",
                 conf.replace("AuthorizedKeysFile .ssh/k", "OnHit warn") + "OnHit warn\nOnError allow\n")
     image.run("disable", status=0)
+
+
+# What sshd and libpam read as an empty file.
+MASKS = {"null": lambda path: path.symlink_to("/dev/null"), "folder": lambda path: path.mkdir(),
+         "link-to-folder": lambda path: path.symlink_to("/usr")}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_masked_file_is_an_empty_one(scratch, mask):
+    """In sshd_config.d, and as an @include of PAM's; there before enable, and made after it."""
+    def put():
+        for path in masked:
+            MASKS[mask](machine.path(path))
+
+    masked = ("/etc/ssh/sshd_config.d/50-cloud-init.conf", "/etc/pam.d/masked")
+    with this_machine(scratch, config=INCLUDE) as machine:
+        machine.write("/etc/pam.d/sshd", STOCK_STACK + "@include masked\n")
+        for early in (True, False):
+            if early:
+                put()
+            else:
+                machine.write(masked[1], "")
+            snapshot = machine.snapshot()
+            for _ in range(2):
+                machine.run("enable", status=0)
+            if not early:
+                machine.path(masked[1]).unlink()
+                put()
+            machine.must_start()
+            equal(machine.run("status", status=0).stderr, "")
+            lacks(keyveto("audit", "--filter", "/var/lib/keyveto/filter.pkbf").stderr, "masked", "50-cloud-init")
+            equal(machine.run("disable", status=0).stderr, "")
+            for path in masked:
+                (os.rmdir if mask == "folder" else os.unlink)(machine.path(path))
+                if path == masked[1] and not early:
+                    machine.write(path, "")
+            restored({path: one for path, one in snapshot.items() if path not in masked},
+                     {path: one for path, one in machine.snapshot().items() if path not in masked})
+            machine.path(masked[1]).unlink(missing_ok=True)
+
+
+def test_an_image_need_not_have_dev_null(scratch):
+    image = Image(scratch, INCLUDE)
+    image.path("/etc/ssh/sshd_config.d/50-cloud-init.conf").symlink_to("/dev/null")
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    image.run("status", status=0)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+    image.path("/etc/ssh/sshd_config.d/51-gone.conf").symlink_to("/dev/gone")
+    contains(image.run("enable", status=2).stderr, "51-gone.conf: No such file")
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_file_of_keyvetos_that_is_masked_stops_enable_and_not_disable(scratch, mask):
+    with this_machine(scratch, config=INCLUDE) as machine:
+        for path, words in (DROP_IN, ()), ("/etc/pam.d/sshd", ("--pam",)):
+            machine.run("enable", status=0)
+            machine.path(path).unlink()
+            MASKS[mask](machine.path(path))
+            machine.must_start()
+            machine.run("disable", status=0)
+            assert not machine.path("/var/lib/keyveto/sshd-state").exists()
+            snapshot = machine.snapshot()
+            machine.run("enable", *words, status=2)
+            restored(snapshot, machine.snapshot())
+            (os.rmdir if mask == "folder" else os.unlink)(machine.path(path))
+            if path != DROP_IN:
+                machine.write(path, STOCK_STACK)
+
+
+def odd_parts():
+    """What makes a part of sshd's configuration that keyveto cannot follow, by its name."""
+    odd = "/etc/ssh/sshd_config.d/50-odd.conf"
+
+    def deep(image):
+        for number in range(20):
+            image.write(f"/etc/ssh/deep{number}", f"Include /etc/ssh/deep{number + 1}\n")
+        image.write(odd, "Include /etc/ssh/deep0\n")
+
+    def bound(image):
+        with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(image.path(odd).parent):
+            one.bind(image.path(odd).name)
+    return {
+        "fifo": lambda image: os.mkfifo(image.path(odd)),
+        "socket": bound,
+        "dangling": lambda image: image.path(odd).symlink_to("nowhere"),
+        "loop": lambda image: image.path(odd).symlink_to(image.path(odd).name),
+        "tilde": lambda image: image.write(odd, "Include ~/none\n"),
+        "deep": deep,
+        "large": lambda image: image.write(odd, "# x\n" * (2 << 20)),
+        "many": lambda image: [image.write(f"/etc/ssh/sshd_config.d/50-{n}.conf", "#\n") for n in range(1100)],
+    }
+
+
+@pytest.mark.parametrize("name", odd_parts())
+def test_disable_is_the_way_back_whatever_else_stands_there(scratch, name):
+    """enable stops there, and changes nothing. Where sshd cannot be asked, disable says so."""
+    image = Image(scratch, WITHOUT_INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\nMatch all\n" + INCLUDE)
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    odd_parts()[name](image)
+    contains(image.run("enable", "--warn", status=2).stderr, "/etc/ssh/")
+    done = image.run("disable", status=0)
+    contains(done.stderr, "sshd cannot be asked what it would do without keyveto's lines")
+    restored(snapshot, {path: one for path, one in image.snapshot().items() if path in snapshot or
+                        not re.search(r"/sshd_config\.d/50-|/deep", path)})
+    equal(image.run("disable", status=0).stdout, "no keyveto lines found\n")

@@ -312,8 +312,13 @@ services_that_are_no_files_are_refused(void **state)
 		pam_stack_free(&stack);
 	}
 	assert_false(read_stack(format("%0300d", 0)));
+	assert_return_code(symlink("/dev/zero", tmp_path("etc/pam.d/sshd")),
+	    errno);
+	expect_refused("/etc/pam.d/sshd", "No such file");
+	assert_return_code(unlink(tmp_path("etc/pam.d/sshd")), errno);
+	/* libpam reads nothing there. */
 	assert_return_code(mkdir(tmp_path("etc/pam.d/sshd"), 0755), errno);
-	expect_refused("/etc/pam.d/sshd", "not a regular file");
+	expect("sshd", "");
 	assert_return_code(rmdir(tmp_path("etc/pam.d/sshd")), errno);
 	assert_return_code(mkfifo(tmp_path("etc/pam.d/sshd"), 0644), errno);
 	expect_refused("/etc/pam.d/sshd", "not a regular file");
@@ -491,8 +496,8 @@ put_service(const char *dir)
 		"auth required pam_echo.so auth\n"
 		"session required pam_permit.so\n"
 		"session required pam_echo.so 1\n"
-		"@include %s/any\n"
-		"session include %s/any\n"
+		"@include %s/any\n@include %s/null\n"
+		"session include %s/any\nsession include %s/folder\n"
 		"# not this \\\n\nsession \\\n optional \\  \n pam_echo.so 2 # two\n"
 		"session substack %s/deep\n\r\n\f# x\n"
 		"\vauth include %s/any\n"
@@ -500,7 +505,7 @@ put_service(const char *dir)
 		"-session optional pam_not_there.so\n"
 		"session required pam_echo.so 4 # \\\n"
 		"session required pam_echo.so 5",
-		dir, dir, dir, dir));
+		dir, dir, dir, dir, dir, dir));
 	put("any",
 	    format("session optional pam_echo.so 6\n"
 		   "auth required pam_permit.so\n@INCLUDE %s/deep\n"
@@ -518,6 +523,9 @@ order_is_that_of_libpam(void **state)
 
 	(void)state;
 	put_service("/etc/pam.d");
+	assert_return_code(symlink("/dev/null", tmp_path("etc/pam.d/null")),
+	    errno);
+	assert_return_code(mkdir(tmp_path("etc/pam.d/folder"), 0755), errno);
 	want = arguments_of_echoes();
 	assert_string_equal(want, "1\n6\n8\n7\n6\n8\n7\n2\n8\n3\n4\n5\n");
 	put_service(tmp_path("etc/pam.d"));
