@@ -15,6 +15,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * What stands before the account's home in a path: sshd reads a home that is no
+ * absolute path from /, where it runs.
+ */
+static const char *
+before_home(const struct kv_account *account)
+{
+	return *account->home == '\0' || *account->home == '/' ? "" : "/";
+}
+
 enum kv_err
 kv_userfile_expand(const char *pattern, const struct kv_account *account,
     char *path, size_t cap)
@@ -47,12 +57,12 @@ kv_userfile_expand(const char *pattern, const struct kv_account *account,
 		}
 		/* Only the expansion shows whether a path is relative. */
 		if (len == 0 && add[0] != '\0' && add[0] != '/') {
-			n = strlen(account->home);
-			if (n + 2 > cap)
+			const int put = snprintf(path, cap, "%s%s/",
+			    before_home(account), account->home);
+
+			if (put < 0 || (size_t)put >= cap)
 				return KV_ERR_NO_SPACE;
-			memcpy(path, account->home, n);
-			path[n] = '/';
-			len = n + 1;
+			len = (size_t)put;
 		}
 		if ((n = strlen(add)) >= cap - len)
 			return KV_ERR_NO_SPACE;
@@ -76,7 +86,8 @@ kv_userfile_place(const char *expanded, const struct kv_account *account,
 	if (*expanded == '/')
 		n = snprintf(path, cap, "%s", expanded);
 	else
-		n = snprintf(path, cap, "%s/%s", account->home, expanded);
+		n = snprintf(path, cap, "%s%s/%s", before_home(account),
+		    account->home, expanded);
 	return n >= 0 && (size_t)n < cap ? KV_OK : KV_ERR_NO_SPACE;
 }
 
@@ -143,12 +154,19 @@ is_home(const char *place, const struct kv_account *account,
     char home[static PATH_MAX])
 {
 	const size_t n = strlen(account->home);
+	char named[PATH_MAX];
+	int put;
 
 	if (strncmp(account->home, place, n) == 0 &&
 	    (place[n] == '\0' || place[n] == '/'))
 		return place[n] == '\0';
-	if (home[0] == '\0' && realpath(account->home, home) == NULL)
-		home[0] = '\0';
+	if (home[0] == '\0') {
+		put = snprintf(named, sizeof(named), "%s%s",
+		    before_home(account), account->home);
+		if (put < 0 || (size_t)put >= sizeof(named) ||
+		    realpath(named, home) == NULL)
+			home[0] = '\0';
+	}
 	return strcmp(home, place) == 0;
 }
 

@@ -30,7 +30,7 @@ enum kv_private_group {
 struct kv_account {
 	const char *name;
 	uid_t uid;
-	const char *home;
+	const char *home; /* as sshd, read from / if it begins elsewhere */
 	/*
 	 * Whether the account is the only member of group gid, if the caller
 	 * knows it. Zeroes, as in a login: libc is asked, which reads all
@@ -42,8 +42,9 @@ struct kv_account {
 
 /*
  * Expands %h %u %U %% in an AuthorizedKeysFile pattern and puts the home
- * directory before a relative result. path holds cap bytes. KV_ERR_CONFIG for
- * another token or an empty result; KV_ERR_NO_SPACE if the path does not fit.
+ * directory before a relative result; path is then absolute. It holds cap bytes.
+ * KV_ERR_CONFIG for another token or an empty result; KV_ERR_NO_SPACE if the
+ * path does not fit.
  */
 KV_MUST_CHECK enum kv_err kv_userfile_expand(const char *pattern,
     const struct kv_account *account, char *path, size_t cap);

@@ -89,8 +89,6 @@ options(void)
 	PROVE(o.command != NULL || (is_argument(o.user) && is_argument(o.home)),
 	    "an account, or a command");
 	PROVE(o.user == NULL || o.user[0] != '\0', "no empty name");
-	PROVE(o.home == NULL || o.home[0] == '\0' || o.home[0] == '/',
-	    "an absolute home");
 	PROVE(o.command == NULL || is_argument(o.command[0]), "a command");
 	for (size_t i = 0; i < o.n_files; i++)
 		PROVE(is_argument(o.file[i]) && o.file[i][0] != '\0', "a file");

@@ -54,8 +54,6 @@ check_values(const struct guard_options *o, char *why, size_t cap)
 		return set_why(why, cap, "empty", "--type");
 	if (o->user != NULL && *o->user == '\0')
 		return set_why(why, cap, "empty", "--user");
-	if (o->home != NULL && *o->home != '\0' && *o->home != '/')
-		return set_why(why, cap, "not an absolute path:", o->home);
 	for (size_t i = 0; i < o->n_files; i++)
 		if (*o->file[i] == '\0')
 			return set_why(why, cap, "empty", "--file");

@@ -8,7 +8,9 @@ agree.
 import hashlib
 import os
 import random
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +163,39 @@ def home_behind_a_link(bench, account, _key):
     bench.at_end(put_back)
 
 
+def home_without_slash(bench, account, _key):
+    """sshd takes it from /."""
+    bench.machine.set_home(account, str(account.home).lstrip("/"))
+
+
+def home_without_slash_writable(bench, account, key):
+    home_without_slash(bench, account, key)
+    account.home.chmod(0o777)
+
+
+def folder_above_home_without_slash_writable(bench, account, key):
+    """What is above a home does not count, also if its name is no absolute path."""
+    above = account.home.with_name(f"{account.name}.above")
+    above.mkdir()
+    above.chmod(0o777)
+    account.home.rename(above / "home")
+    account.home = above / "home"
+    home_without_slash(bench, account, key)
+
+
+def home_by_name(name):
+    """A home that sshd finds at /NAME, whatever a shell would make of the name."""
+    def arrange(bench, account, _key):
+        old, account.home = account.home, Path("/", name)
+        if name != ".":
+            old.rename(account.home)
+        else:
+            old.joinpath(".ssh").rename(account.ssh)
+        bench.at_end(lambda: shutil.rmtree(account.ssh if name == "." else account.home))
+        bench.machine.set_home(account, name)
+    return arrange
+
+
 def file_of_root(_bench, account, _key):
     os.chown(account.authorized_keys, 0, 0)
     account.authorized_keys.chmod(0o644)
@@ -229,6 +264,13 @@ ARRANGEMENTS = {
     "home 0775, shared group": (home_of_shared_group, OUT),
     "home of another account": (home_of_another, OUT),
     "home behind a link": (home_behind_a_link, IN),
+    "home without a slash": (home_without_slash, IN),
+    "home without a slash, 0777": (home_without_slash_writable, OUT),
+    "home without a slash, below a folder 0777": (folder_above_home_without_slash_writable, IN),
+    "home x": (home_by_name("x"), IN),
+    "home ~": (home_by_name("~"), IN),
+    "home .": (home_by_name("."), IN),
+    "home -x": (home_by_name("-x"), IN),
     "authorized_keys2 alone": (second_file_alone, IN),
     "two files, the first without a line end": (first_file_without_line_end, IN),
     "no line end": (content("KEY"), IN),
@@ -279,6 +321,18 @@ def test_guard_files_patterns_of_authorizedkeysfile_mean_what_they_mean_to_sshd(
             (folder / account.name).write_text(f"{key.key}\n", encoding="ascii")
         line = f"AuthorizedKeysFile {pattern}"
         agree(bench, account, key, IN, [line], [line])
+
+
+@pytest.mark.parametrize("place, expected", (("keys", OUT), ("{0}/keys", IN)), ids=("once", "twice"))
+def test_guard_files_a_home_without_slash_stands_twice_where_a_pattern_names_it(bench, place, expected):
+    """sshd takes what it expanded for relative to the home."""
+    account, key = bench.account(), bench.key()
+    relative = str(account.home).lstrip("/")
+    bench.machine.set_home(account, relative)
+    path = account.home / place.format(relative)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{key.key}\n", encoding="ascii")
+    agree(bench, account, key, expected, ["AuthorizedKeysFile %h/keys"], ["AuthorizedKeysFile %h/keys"])
 
 
 # The guard without sshd.

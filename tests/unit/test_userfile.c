@@ -255,6 +255,44 @@ account_without_a_home_has_its_files_at_the_root(void **state)
 	    KV_ERR_CONFIG);
 }
 
+/* As auth.c:expand_authorized_keys of OpenSSH, in a process that runs in /. */
+static void
+home_is_taken_from_the_root(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "srv/app", "x", "/srv/app/x", "/srv/app/x" },
+		{ "srv/app", "%h/x", "/srv/app/srv/app/x", "/srv/app/%h/x" },
+		{ "srv/app", "/%h/x", "/srv/app/x", "/%h/x" },
+		{ "srv/app", "%%", "/srv/app/%", "/srv/app/%%" },
+		{ "~", "x", "/~/x", "/~/x" },
+		{ ".", "x", "/./x", "/./x" },
+		{ "../b", "x", "/../b/x", "/../b/x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct kv_account account = { .name = "alice",
+			.home = rows[i][0] };
+
+		for (size_t k = 2; k < 4; k++) {
+			const size_t need = strlen(rows[i][k]) + 1;
+
+			for (size_t cap = 1; cap <= need + 1; cap++) {
+				char *path = test_alloc(cap);
+
+				assert_err(k == 2 ?
+					kv_userfile_expand(rows[i][1], &account,
+					    path, cap) :
+					kv_userfile_place(rows[i][1], &account,
+					    path, cap),
+				    cap < need ? KV_ERR_NO_SPACE : KV_OK);
+				if (cap >= need)
+					assert_string_equal(path, rows[i][k]);
+			}
+		}
+	}
+}
+
 static void
 bad_patterns_are_refused(void **state)
 {
@@ -575,6 +613,26 @@ home_may_begin_with_the_name_of_its_link(void **state)
 	}
 }
 
+/* Its folder is the last that counts, whoever may write above it. */
+static void
+home_may_begin_without_a_slash(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	alice.home += 1;
+	set_mode(tmp_dir(), 0777);
+	secure(path);
+	alice.home = format("%s/../home", alice.home);
+	secure(path);
+	set_mode(tmp_path("home"), 0777);
+	insecure(path, "for directory");
+	/* Longer than any path: then it is no folder's name. */
+	alice.home = format("%0*d", PATH_MAX - 1, 0);
+	set_mode(tmp_path("home"), 0755);
+	insecure(path, "for directory");
+}
+
 static void
 folder_beside_the_home_is_not_the_home(void **state)
 {
@@ -741,6 +799,7 @@ main(void)
 		TEST(patterns_are_expanded),
 		TEST(values_are_not_expanded_again),
 		TEST(account_without_a_home_has_its_files_at_the_root),
+		TEST(home_is_taken_from_the_root),
 		TEST(bad_patterns_are_refused),
 		TEST(path_that_does_not_fit_is_refused),
 		TEST(expanded_names_have_their_place),
@@ -757,6 +816,7 @@ main(void)
 		TEST(links_are_judged_by_where_they_lead),
 		TEST(home_may_be_a_link),
 		TEST(home_may_begin_with_the_name_of_its_link),
+		TEST(home_may_begin_without_a_slash),
 		TEST(folder_beside_the_home_is_not_the_home),
 		TEST(group_of_one_primary_member_is_private),
 		TEST(group_of_one_supplementary_member_is_private),
