@@ -799,10 +799,20 @@ audit_user_ca(struct report *r, const char *path, const char *root,
 	int fd;
 
 	sink.key = on_ca_key;
+	/* Written in a block by origin; what sshd -T prints is absolute. */
+	if (*path != '/') {
+		report_problem_at(r, path, 0,
+		    "TrustedUserCAKeys is no absolute path: what sshd finds "
+		    "there is not looked at; write it as one");
+		return;
+	}
+	/* sshd finds nothing there, and trusts nobody. */
+	if (root_is_masked(root, path))
+		return;
 	if ((fd = root_open(root, path, O_RDONLY)) != -1) {
 		reading_keys_fd(fd, path, &sink);
 		close(fd);
-	} else if (errno != ENOENT || absent_is_problem) {
+	} else if ((errno != ENOENT && errno != ENOTDIR) || absent_is_problem) {
 		report_problem_at(r, path, 0, strerror(errno));
 	}
 }

@@ -94,6 +94,19 @@ add_user_ca(struct audit_policy *policy, const char *path)
 	return true;
 }
 
+/* Adds a TrustedUserCAKeys as it is written in a file. False with errno. */
+static bool
+add_written_ca(struct audit_policy *policy, const char *value)
+{
+	char *copy = strdup(value), *rest = copy;
+	const char *path = copy != NULL ? sshd_words_next(&rest) : NULL;
+	const bool ok = copy != NULL &&
+	    (path == NULL || add_user_ca(policy, path));
+
+	free(copy);
+	return ok;
+}
+
 /*
  * Adds the files that the guard prints: those that its arguments name, or else
  * those of the keyveto.conf that its arguments name, or of the default one. If
@@ -292,9 +305,14 @@ fill_policy(struct finder *f, struct audit_policy *policy,
 		      sshds_pattern(f, s, 1)) &&
 	    add_user_ca(policy, s->user_ca);
 
-	for (size_t i = 0; ok && o->user_ca.by_origin && i < o->user_ca.n; i++)
-		ok = add_user_ca(policy,
-		    value_text(f, o->user_ca.line[i], f->global->user_ca));
+	for (size_t i = 0; ok && o->user_ca.by_origin && i < o->user_ca.n;
+	     i++) {
+		const size_t line = o->user_ca.line[i];
+
+		ok = line == 0 ?
+		    add_user_ca(policy, f->global->user_ca) :
+		    add_written_ca(policy, value_text(f, line, NULL));
+	}
 	if (!ok || !(o->files.by_origin || o->command.by_origin))
 		return ok && add_command(f, policy, s->keys_command, 1);
 	for (size_t i = 0; i < o->command.n; i++)

@@ -69,14 +69,17 @@ check_file(struct doctor *d, const char *path)
 static char *
 file_of(const struct sshd_line *line)
 {
-	char *value, *rest, *word, *path = NULL;
+	char *value, *rest, *path = NULL;
+	const char *word;
 
 	if (strcasecmp(line->keyword, "TrustedUserCAKeys") != 0 ||
 	    sshd_words_none(line->value) ||
 	    (rest = value = strdup(line->value)) == NULL)
 		return NULL;
-	if ((word = sshd_words_next(&rest)) != NULL)
-		path = strdup(word);
+	/* sshd reads the block of a client in /. */
+	if ((word = sshd_words_next(&rest)) != NULL &&
+	    asprintf(&path, "%s%s", *word == '/' ? "" : "/", word) == -1)
+		path = NULL;
 	free(value);
 	return path;
 }

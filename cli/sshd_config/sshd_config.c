@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,13 +23,33 @@
 #define SPEC_BYTES 512
 #define VERSION_NAME "OpenSSH_"
 
+/* In its process: sshd takes the names of files from there, as it does in /. */
+static void
+start_in_root(const char *path)
+{
+	(void)path;
+	if (chdir("/") == -1)
+		_exit(1);
+}
+
+/* The name of a configuration that counts in any folder. */
+static const char *
+absolute_config(const char *config, char place[static PATH_MAX])
+{
+	return *config == '/' || strcmp(config, "none") == 0 ||
+		realpath(config, place) == NULL ?
+	    config :
+	    place;
+}
+
 void
 sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q)
 {
 	/* The program, -f and -h with their values, and NULL. */
 	const char **argv = calloc(n + 2 * sshd->n_options + 6, sizeof(*argv));
-	struct program program = { .argv = argv };
+	struct program program = { .argv = argv, .before_exec = start_in_root };
+	char place[PATH_MAX];
 	size_t k = 0;
 	int ends[2];
 
@@ -46,7 +67,7 @@ sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
 	}
 	if (sshd->config != NULL) {
 		argv[k++] = "-f";
-		argv[k++] = sshd->config;
+		argv[k++] = absolute_config(sshd->config, place);
 	}
 	if (sshd->host_key != NULL) {
 		argv[k++] = "-h";

@@ -96,7 +96,7 @@ struct sshd_question {
 
 #define SSHD_NO_QUESTION ((struct sshd_question){ .fd = -1 })
 
-/* Starts sshd with n arguments, and with -f and -h as struct sshd says. */
+/* Starts sshd in / with n arguments, and with -f and -h as struct sshd says. */
 void sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q);
 

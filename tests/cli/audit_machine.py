@@ -76,9 +76,9 @@ class World:
     def audit(self, *arguments, status=None, **options):
         return keyveto("audit", "--filter", self.filter, *arguments, status=status, **options)
 
-    def findings(self, *arguments, status=None):
+    def findings(self, *arguments, status=None, **options):
         """The output of --json --all: (findings, summaries by name of account or kind, standard error)."""
-        done = self.audit("--json", "--all", *arguments, status=status)
+        done = self.audit("--json", "--all", *arguments, status=status, **options)
         objects = [json.loads(line) for line in done.stdout.splitlines()]
         summaries = {one["account"] or one["what"]: one for one in objects if one.get("summary")}
         return [one for one in objects if "verdict" in one], summaries, done.stderr

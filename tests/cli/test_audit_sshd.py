@@ -119,6 +119,29 @@ def test_host_key_with_a_passphrase_or_without_its_public_file(scratch, world):
     equal(row_of(done.stdout, "(host keys)")[1:], [3, 2, 0, 0, 0], done.stderr)
 
 
+@pytest.mark.parametrize("home", ("srv-of-keyveto/app", "x-of-keyveto", "~", "./srv-of-keyveto/../y-of-keyveto"))
+def test_a_home_that_is_no_absolute_path_is_taken_from_the_root(world, home):
+    """As sshd does, and wherever the audit is called."""
+    ann = world.account("ann")
+    place = Path("/", home)
+    Path("/srv-of-keyveto").mkdir(exist_ok=True)
+    shutil.move(ann.home, place)
+    text = Path("/etc/passwd").read_text(encoding="utf-8")
+    Path("/etc/passwd").write_text(text.replace(f":{ann.home}:", f":{home}:"), encoding="utf-8")
+    ann.home = place
+    ann.authorize(world.bad)
+    decoy = world.folder / home / ".ssh/authorized_keys"
+    decoy.parent.mkdir(parents=True)
+    decoy.write_text(f"{world.clean}\n", encoding="ascii")
+    try:
+        for folder in (world.folder, "/", "/usr"):
+            findings, summaries, said = world.findings(status=1, cwd=folder)
+            equal((places(findings), summaries["ann"]["keys"]), ([f"/{home}/.ssh/authorized_keys:1"], 1), said)
+            equal(world.findings("--user", "ann", status=1, cwd=folder)[1]["ann"]["listed"], 1)
+    finally:
+        shutil.rmtree(place)
+
+
 def test_a_missing_trustedusercakeys_file_is_a_problem(world):
     world.sshd_config("TrustedUserCAKeys /etc/ssh/none-such")
     contains(world.audit(status=2).stderr, "keyveto: /etc/ssh/none-such: No such file or directory")
@@ -276,4 +299,6 @@ def test_sshd_config_names_another_configuration(scratch, world):
     config = scratch / "sshd_config"
     config.write_text("AuthorizedKeysFile mine\n")
     equal(places(world.findings("--sshd-config", config, status=1)[0]), [f"{vera.home}/mine:1"])
+    # sshd is started in /.
+    equal(places(world.findings("--sshd-config", config.name, status=1, cwd=scratch)[0]), [f"{vera.home}/mine:1"])
     contains(world.audit("--sshd", "sshd", status=2).stderr, "absolute path")

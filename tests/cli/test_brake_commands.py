@@ -315,6 +315,51 @@ def fixture_no_secret(here):
     return path
 
 
+# Where sshd finds, or does not find, a CA's file; {0} is a folder: the lines, what makes the file, and what is said.
+CAS = {
+    "relative": ("TrustedUserCAKeys ca-of-keyveto.pub", "/ca-of-keyveto.pub", "1 CA in TrustedUserCAKeys"),
+    "relative in a block": ("Match User root\nTrustedUserCAKeys ca-of-keyveto.pub", "/ca-of-keyveto.pub",
+                            "1 CA in TrustedUserCAKeys"),
+    "quotes in a block by origin": ('Match Address 192.0.2.1\nTrustedUserCAKeys "{0}/a ca"', "{0}/a ca",
+                                    "1 CA in TrustedUserCAKeys"),
+    "relative in a block by origin": ("Match Address 192.0.2.1\nTrustedUserCAKeys ca-of-keyveto.pub",
+                                      "/ca-of-keyveto.pub", "is no absolute path"),
+    "a link to itself": ("TrustedUserCAKeys {0}/loop", None, "Too many levels of symbolic links"),
+    "a FIFO": ("TrustedUserCAKeys {0}/fifo", None, "nobody writes to this FIFO"),
+    "missing": ("TrustedUserCAKeys {0}/none", None, None),
+    "below a file": ("TrustedUserCAKeys /etc/passwd/none", None, None),
+    "a folder": ("TrustedUserCAKeys {0}", None, None),
+    "/dev/null": ("TrustedUserCAKeys /dev/null", None, None),
+}
+
+
+@pytest.mark.parametrize("name", CAS)
+def test_cas_count_as_sshd_finds_them(here, name):
+    """Whoever calls keyveto from where. A file that sshd finds nothing in holds nothing; one unread holds."""
+    lines, path, said = CAS[name]
+    here.authorize_root(here.world.clean)
+    here.write("ca-of-keyveto.pub", here.world.clean)
+    (here.scratch / "loop").symlink_to("loop")
+    os.mkfifo(here.scratch / "fifo")
+    path = path and path.format(here.scratch)
+    if path:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"{here.world.bad}\n")
+    here.world.sshd_config(lines.format(here.scratch))
+    words = "list", "add", LIST, here.write("bad.pub", here.world.bad)
+    try:
+        if said:
+            contains(keyveto(*words, status=2, cwd=here.scratch).stderr, said)
+            contains(here.is_held(*words), said)
+            keyveto(*words, "--yes", status=0)
+        else:
+            equal(keyveto(*words, status=0, cwd=here.scratch).stderr, f"keyveto: {LIST}: 1 added, 0 there already; "
+                  "now 2 records\n")
+    finally:
+        if path:
+            os.unlink(path)
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("own", (True, False), ids=("that key", "another key"))
 @pytest.mark.parametrize("command", COMMANDS)

@@ -483,3 +483,25 @@ def test_a_nis_line_in_etc_passwd_is_not_an_account(scratch):
             machine.run("status", status=0)
         finally:
             passwd.write_text(kept, encoding="utf-8")
+
+
+@pytest.mark.parametrize("home", ("srv/app", "x", "~", "."))
+def test_an_account_whose_home_is_no_absolute_path_stops_nothing(scratch, home):
+    """sshd takes its home from /, from wherever enable is called. Its shell lets nobody in."""
+    image = Image(scratch, INCLUDE)
+    image.write("/etc/passwd", image.read("/etc/passwd") + f"app:x:20001:20001::{home}:/usr/sbin/nologin\n")
+    where = image.path(f"/{home}/.ssh/authorized_keys")
+
+    def authorize(key):
+        image.write(where.relative_to(image.root), f"{key}\n", 0o600)
+        for path in (where, where.parent):
+            os.chown(path, 20001, 20001)
+    authorize(clean_key())
+    snapshot = image.snapshot()
+    image.run("enable", status=0, cwd=scratch)
+    image.run("status", status=0, cwd=scratch)
+    image.run("disable", status=0, cwd=scratch)
+    restored(snapshot, image.snapshot())
+    authorize(leaked_key())
+    for folder in (scratch, "/"):
+        contains(image.run("enable", status=1, cwd=folder).stdout, "/.ssh/authorized_keys:1: listed: ", " app\n")
