@@ -92,7 +92,7 @@ class Experiment:
             self.result.invalid = checked.stderr.strip()
             return self.result
         self.observer = observe.Observer(self.draw, self.pool)
-        self.server.start()
+        self.server.start(*self.draw["options"])
         self.record_before()
         self.etc = self.snapshots.take()
         for phase in phases:

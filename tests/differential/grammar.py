@@ -10,6 +10,8 @@ remove any part of it. The same seed gives the same draw everywhere.
     files       files with keys or principals, each for one account
     commands    the commands of AuthorizedKeysCommand and AuthorizedPrincipalsCommand
     cas         the files that TrustedUserCAKeys names
+    masks       links to /dev/null and folders where sshd, or PAM, includes a file
+    options     what sshd is started with: the values of -o
     clients     the logins: to which account, from where, with which keys
     marks       whose marks are taken out by hand after enable, and the command that follows
 
@@ -73,7 +75,12 @@ def file_of(pattern, account):
     path = pattern.replace("*", "any").replace("?", "1")
     for token, value in (("%h", account["home"]), ("%u", account["name"]), ("%U", str(account["uid"])), ("%%", "%")):
         path = path.replace(token, value)
-    return path if path.startswith("/") else f"{account['home']}/{path}"
+    return place(path if path.startswith("/") else f"{account['home']}/{path}")
+
+
+def place(path):
+    """Where sshd finds a path: it runs in /."""
+    return path if path.startswith("/") else f"/{path}"
 
 
 class Grammar:
@@ -84,7 +91,8 @@ class Grammar:
         self.has_glob = has_glob
         # Whether marks that are taken out matter: few draws are so by themselves.
         self.needs_marks = random.Random(f"marks {seed}").random() < NEED_MARKS
-        self.draw = {"config": {}, "accounts": [], "groups": [], "files": [], "commands": [], "cas": {}, "clients": [],
+        self.draw = {"config": {}, "accounts": [], "groups": [], "files": [], "commands": [], "cas": {}, "masks": [],
+                     "options": [], "clients": [],
                      "warn": ["--warn", *self.pick({(): 5, ("--guard",): 4, ("--pam",): 1})]}
 
     def make(self):
@@ -93,6 +101,8 @@ class Grammar:
         self.add_config()
         for account in self.draw["accounts"]:
             self.add_files(account)
+        self.add_masks()
+        self.add_options()
         self.add_clients()
         self.add_marks()
         return self.draw
@@ -124,14 +134,33 @@ class Grammar:
 
     def account(self, name, uid, home):
         private = uid != 0
+        if private and self.maybe(0.04):
+            home = "/nonexistent"
+        elif private and self.maybe(0.15):
+            home = self.pick({home[1:]: 4, f"./{home[1:]}": 1, f"~{uid}": 1, f"-{uid}": 1, f"h{uid}/": 1})
         return {
-            "name": name, "uid": uid, "gid": uid, "home": "/nonexistent" if private and self.maybe(0.04) else home,
+            "name": name, "uid": uid, "gid": uid, "home": home,
             "home_mode": self.pick({0o755: 8, 0o700: 4, 0o775: 2 if private else 0, 0o777: 0.5 if private else 0}),
             # Whether another account is a member of its private group.
             "shared_group": private and self.maybe(0.08),
             "password": self.pick({"good": 12, "change": 1, "expired": 0.3, "locked": 1}),
             "shell": self.pick({"/bin/bash": 6, "/bin/sh": 6, "/usr/sbin/nologin": 0.4 if private else 0}),
         }
+
+    # What stands beside the configuration
+
+    def add_masks(self):
+        for path, share in (("/etc/ssh/sshd_config.d/50-masked.conf", 0.15), ("/etc/pam.d/kvd-masked", 0.1)):
+            if self.maybe(share):
+                self.draw["masks"].append({"path": path, "kind": self.pick({"null": 3, "folder": 1})})
+
+    def add_options(self):
+        """What sshd says of the spelling is what counts: enable must see it, or stay out."""
+        for _ in range(self.pick({0: 8, 1: 1, 2: 0.5})):
+            self.draw["options"].append(self.pick({
+                "UsePAM=no": 1, "\tUsePAM=no": 2, "\t\tUsePAM\tno ": 1, "=UsePAM no": 1, 'Use"PAM" no': 1, "": 1,
+                "UsePAM=yes": 1, "\tusepam yes": 1, "LogLevel=VERBOSE": 1, "#UsePAM=no": 1, "\tStrictModes=no": 1,
+                "\tAuthorizedKeysFile .ssh/authorized_keys": 1, "Banner -f/none": 0.5}))
 
     # Configuration
 
@@ -360,7 +389,7 @@ class Grammar:
             if self.maybe(0.85):
                 self.add_file(account, file_of(pattern, account), self.principal_lines(account))
         if self.maybe(0.07):
-            self.add_file(account, f"{account['home']}/.ssh/environment", [{"text": "KVD_HOME=environment"}])
+            self.add_file(account, place(f"{account['home']}/.ssh/environment"), [{"text": "KVD_HOME=environment"}])
 
     def add_file(self, account, path, lines):
         if any(one["path"] == path for one in self.draw["files"]):

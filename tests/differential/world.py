@@ -152,6 +152,10 @@ def describe(draw, pool, frame=FRAME):
                     for key, value in account.items() if key not in ("name", "gid"))))
     for group in draw["groups"]:
         out.append((f"group {group['name']}", " ".join(group["members"]) + "\n"))
+    for mask in draw.get("masks", ()):
+        out.append((mask["path"], f"a mask: {mask['kind']}\n"))
+    if draw.get("options"):
+        out.append(("the -o options of sshd", "".join(f"{option!r}\n" for option in draw["options"])))
     for path, names in draw["cas"].items():
         out.append((path, "".join(f"{name}\n" for name in names)))
     for one in draw["files"]:
@@ -195,6 +199,19 @@ def build(draw, pool, binaries, settings):
         machine.write(f"{grammar.HOME}/command{command['number']}", command_script(command, draw, pool), 0o755)
     for one in draw["files"]:
         _write_file(one, draw, pool)
+    for mask in draw.get("masks", ()):
+        _write_mask(Path(mask["path"]), mask["kind"])
+
+
+def _write_mask(path, kind):
+    """sshd and libpam read it as an empty file."""
+    if kind == "null":
+        path.symlink_to("/dev/null")
+    else:
+        path.mkdir()
+    if path.parent == Path(STOCK_STACK).parent:
+        text = Path(STOCK_STACK).read_text(encoding="utf-8")
+        write_as_root(STOCK_STACK, f"{text.rstrip()}\n@include {path.name}\n")
 
 
 def _write_policies(draw, pool, settings):
@@ -265,7 +282,7 @@ def _write_accounts(draw):
 
 
 def _make_home(account):
-    home = Path(account["home"])
+    home = Path(grammar.place(account["home"]))
     if account["home"] == "/nonexistent":
         return
     home.mkdir(exist_ok=True)
@@ -283,7 +300,7 @@ def _write_file(one, draw, pool):
     if account is None or one["path"].startswith("/nonexistent"):
         return
     owner = (account["uid"], account["gid"]) if one["owner"] == "account" else (0, 0)
-    in_home = one["path"].startswith(account["home"] + "/")
+    in_home = Path(grammar.place(account["home"])) in path.parents
     for folder in reversed(path.parents):
         if not folder.exists():
             folder.mkdir()

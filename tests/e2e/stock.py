@@ -31,8 +31,10 @@ class StockServer:
     def __init__(self):
         self._known = _open_pid_file()
 
-    def start(self):
-        subprocess.run([SSHD, *(f"-o{option}" for option in openssh.without_penalties())], check=True)
+    def start(self, *options):
+        """Starts it with these values of -o."""
+        more = [word for option in options for word in ("-o", option)]
+        subprocess.run([SSHD, *(f"-o{option}" for option in openssh.without_penalties()), *more], check=True)
         self.wait()
 
     def reload(self):
