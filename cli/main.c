@@ -99,6 +99,18 @@ static const struct cli_command *const commands[] = {
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
 
+/* What was there once, in scripts and units of others, and what to use now. */
+struct gone {
+	const char *command; /* "": a command; else a word or option of it */
+	const char *word, *use;
+};
+
+static const struct gone gone[] = {
+	{ "audit", "--deny-weak",
+	    "keyveto audit names such keys, and keyveto deny refuses them: "
+	    "docs/no-secret.md has the line that does both" },
+};
+
 static const struct cli_command keyveto = {
 	.name = "",
 	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
@@ -134,6 +146,40 @@ asks_for_version(int argc, char **argv)
 	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
 }
 
+/* Whether the command line has the word where it once had a meaning. */
+static bool
+uses_gone(const struct gone *g, int argc, char **argv)
+{
+	const size_t len = strlen(g->word);
+	const int first = *g->command == '\0' ? 1 : 2;
+
+	if (argc <= first || (first == 2 && strcmp(argv[1], g->command) != 0))
+		return false;
+	if (*g->word != '-')
+		return strcmp(argv[first], g->word) == 0;
+	for (int i = first; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strncmp(argv[i], g->word, len) == 0 &&
+		    (argv[i][len] == '\0' || argv[i][len] == '='))
+			return true;
+	return false;
+}
+
+/* Whether it uses a word that is gone, after a message with what to use. */
+static bool
+names_gone(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		const struct gone *g = &gone[i];
+
+		if (!uses_gone(g, argc, argv))
+			continue;
+		cli_error("%s%s%s is gone: %s", g->command,
+		    *g->command != '\0' ? " " : "", g->word, g->use);
+		return true;
+	}
+	return false;
+}
+
 /* Makes "COMMAND --help" of "help COMMAND". */
 static void
 turn_help(int argc, char **argv)
@@ -161,5 +207,7 @@ main(int argc, char **argv)
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	turn_help(argc, argv);
+	if (names_gone(argc, argv))
+		return CLI_UNCHECKED;
 	return cli_run_subcommand(&keyveto, commands, COUNT, argc, argv);
 }

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "accounts/machine.h"
-#include "audit/deny_weak.h"
 #include "audit/former.h"
 #include "audit/header.h"
 #include "logs/login_logs.h"
@@ -24,7 +22,6 @@ struct options {
 	size_t n_users;
 	uint64_t timeout;
 	bool json, all, quiet;
-	bool deny_weak, yes;
 	bool logins;
 	const char **log; /* none: those of this machine */
 	size_t n_logs;
@@ -43,7 +40,6 @@ struct audit {
 	struct logins logins;
 	struct login_logs logs;
 	struct since since;
-	struct deny_weak deny;
 };
 
 /* Prints the first line of --json, if that was asked for. False after a message. */
@@ -191,10 +187,6 @@ run_audit(const struct options *o, const struct judging *judging)
 		a.report.judged = note_key;
 		a.report.judged_arg = &a;
 	}
-	if (o->deny_weak) {
-		a.report.on_weak = deny_weak_add;
-		a.report.on_weak_arg = &a.deny;
-	}
 	if (a.report.weak == NULL)
 		cli_error("%s", strerror(ENOMEM));
 	else if (read_since(&a) && machine_audit(&a.machine) && find_weak(&a) &&
@@ -204,12 +196,7 @@ run_audit(const struct options *o, const struct judging *judging)
 			status = CLI_UNCHECKED;
 		if (!o->quiet)
 			report_summary(&a.report);
-		if (o->deny_weak &&
-		    !deny_weak_write(&a.deny, &judging->judge.config,
-			o->judge.config, o->yes))
-			status = CLI_UNCHECKED;
 	}
-	deny_weak_free(&a.deny);
 	weak_free(a.report.weak);
 	logins_free(&a.logins);
 	login_logs_free(&a.logs);
@@ -245,8 +232,6 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		    .n = &o->n_since,
 		    .max = 1,
 		    .what = "audit for --since" },
-		{ .name = "deny-weak", .flag = &o->deny_weak },
-		{ .name = "yes", .flag = &o->yes },
 		{ .name = NULL },
 	};
 	const int status = cli_read_options(cmd, argc, argv, options,
@@ -256,11 +241,6 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		return status;
 	if (!o->logins && o->n_former > 0)
 		cli_error("--known goes with --logins");
-	else if (o->yes && !o->deny_weak)
-		cli_error("--yes goes with --deny-weak");
-	else if (o->deny_weak && geteuid() != 0)
-		cli_error("only root can change what logins refuse: "
-			  "--deny-weak needs root");
 	else if (!o->logins && optind < argc)
 		cli_error("audit takes no argument %s: accounts are named with "
 			  "--user",
@@ -324,7 +304,7 @@ const struct cli_command cli_audit = {
 	.section = 8,
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
 		    "[--logins [FILE | journal]...] [--known FILE]... "
-		    "[--since FILE] [--deny-weak [--yes]] [--timeout S] "
+		    "[--since FILE] [--timeout S] "
 		    "[--sshd PATH] [--sshd-config FILE] [--config FILE] "
 		    "[--filter FILE]... [--blocklist FILE]...",
 	.help =
@@ -338,10 +318,6 @@ const struct cli_command cli_audit = {
 	    "listed; may repeat\n"
 	    "  --since FILE     tell which keys are new since FILE, an older "
 	    "--json --all\n"
-	    "  --deny-weak      have logins refuse RSA keys that anybody "
-	    "factors\n"
-	    "  --yes            although that may lock out root or an "
-	    "administrator\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"

@@ -8,15 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sets/list_consulted.h"
 #include "tasks/list.h"
-
-static const char add_line[] = "add the line \"Blocklist " LIST_WEAK_PATH
-			       "\" to keyveto.conf, with keyveto config edit";
-static const char add_lines[] =
-    "add the line \"Blocklist " LIST_WEAK_PATH
-    "\", and \"Filter " KV_CONFIG_FILTER_PATH
-    "\" if there is no Filter line, to keyveto.conf, with keyveto config edit";
 
 /* The file of the list's sources, as a login reads it; -1: it reads none. */
 static int
@@ -82,25 +74,6 @@ check_names(struct doctor *d, const struct kv_list *l)
 		    "%s", why);
 }
 
-/* Warns of keys that audit --deny-weak found, and that no login refuses. */
-static void
-check_weak_list(struct doctor *d)
-{
-	const struct kv_config *config = &d->judging.judge.config;
-	const char *remedy = add_line;
-
-	/* Options stand for lines of the configuration. */
-	if (d->o->judge.n_filters + d->o->judge.n_blocklists > 0 ||
-	    access(LIST_WEAK_PATH, F_OK) == -1 ||
-	    list_is_consulted(config, LIST_WEAK_PATH))
-		return;
-	if (list_replaces_default(config))
-		remedy = add_lines;
-	doctor_add(d, DOCTOR_WARNING, remedy,
-	    LIST_WEAK_PATH ": no login consults it, so keys that anybody "
-			   "factors are let in");
-}
-
 void
 doctor_list(struct doctor *d)
 {
@@ -133,8 +106,6 @@ doctor_list(struct doctor *d)
 		doctor_not_looked_at(d);
 	else if (d->judging.judge.n_lists == 0)
 		doctor_add_unused(d, "there is no exact list");
-	if (d->judging.judge.broken[0] == '\0')
-		check_weak_list(d);
 }
 
 /* Adds a finding about the date of a list that was read whole. */

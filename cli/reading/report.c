@@ -163,8 +163,6 @@ decide_weak(const struct report *r, const struct input_key *key,
 	snprintf(d->source, sizeof(d->source), "%s", weak_class_name(class));
 	snprintf(d->reason, sizeof(d->reason), "%s",
 	    allowed != NULL ? allowed->reason : reason);
-	if (allowed == NULL && r->on_weak != NULL)
-		r->on_weak(key, class, r->on_weak_arg);
 }
 
 /*

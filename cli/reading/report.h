@@ -73,10 +73,6 @@ struct report {
 	 * factors. NULL: it does not.
 	 */
 	struct weak *weak;
-	/* Is told of each key that these tests find. NULL: none. */
-	void (*on_weak)(const struct input_key *key, enum weak_class class,
-	    void *arg);
-	void *on_weak_arg;
 	const size_t *row; /* audit: which row its table gets next; or NULL */
 	/* Is given listed keys, instead of printing them. NULL: none. */
 	void (*on_listed)(const struct report *r, const struct input_key *key,

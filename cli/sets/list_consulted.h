@@ -5,9 +5,6 @@
 
 #include "kv_config.h"
 
-/* The list of audit --deny-weak. */
-#define LIST_WEAK_PATH KV_STATEDIR "/weak.dat"
-
 /* Whether a Blocklist line of the configuration names the list at path. */
 bool list_is_consulted(const struct kv_config *config, const char *path);
 

@@ -375,11 +375,11 @@ explain_weak(const struct input_key *key, enum weak_class class)
 	print_line("exact list", kv_built_in.path);
 	print_line("source", weak_class_name(class));
 	puts(find_text(built_in, weak_class_name(class)));
-	puts("No list has this key, and a login does not test for it, so a "
-	     "login with it is let in.\nkeyveto audit --deny-weak puts such "
-	     "keys into a list, so that the next one is refused.\nMake a new "
-	     "key with ssh-keygen, put its public half in the place of this "
-	     "one, and\nremove this one wherever it is accepted.");
+	puts(
+	    "No list has this key, and a login does not test for it, so a "
+	    "login with it is let in.\nkeyveto deny refuses it. Make a new key "
+	    "with ssh-keygen, put its public half in the\nplace of this one, "
+	    "and remove this one wherever it is accepted.");
 }
 
 static void

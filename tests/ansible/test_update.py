@@ -142,7 +142,6 @@ def test_the_timer_is_enabled_and_disabled(machine):
         machine.ok("rehearse", keyveto_update_timer="no")
         (machine.scratch / "broken").touch()
         contains(machine.fails("rehearse", keyveto_update_timer=True), f"{TIMER}: systemctl says: Unit", "not exist")
-    contains(machine.fails("rehearse", keyveto_weak_timer=True), "weak_timer is for systemd")
 
 
 def schedule(**said):

@@ -2,26 +2,19 @@
 """keyveto audit and scan look for RSA keys that anybody factors."""
 
 import math
-import os
 import random
-import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-import blocklist
 import keys
 import weak_keys
-from audit_machine import Account, row_of
-from config_machine import BUILT_GUARD, MODULE
-from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto, lacks
-from samples import write
+from audit_machine import row_of
+from config_machine import MODULE
+from program import PATIENCE, ROOT, contains, equal, keyveto, lacks
 from test_scan import name, scan, sshd
-
-STATE = Path("/var/lib/keyveto")
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -86,108 +79,20 @@ def test_a_scan_finds_a_host_key_that_anybody_factors(scratch):
     contains(done.stderr, "1 listed, 1 clean")
 
 
-def guard_prints(config, account, key):
-    """What the guard prints for a key, as sshd runs it."""
-    words = ["--user", account.name, "--home", account.home, "--type", "ssh-rsa", "--key", key.base64]
-    done = subprocess.run([BUILT_GUARD, "--config", config, *words], capture_output=True, text=True, check=False,
-                          timeout=PATIENCE)
-    equal(done.returncode, 0, done.stderr)
-    return done.stdout
-
-
-@pytest.fixture(name="state")
-def fixture_state():
-    """The state folder without a list of weak keys, before and after."""
-    STATE.mkdir(parents=True, exist_ok=True)
-    yield STATE / "weak.dat"
-    for path in STATE.glob("weak.dat*"):
-        path.unlink()
-
-
-def test_denied_keys_are_refused_from_the_next_login_on(world, scratch, state):
-    alice = world.account("alice")
-    (_, prime), (_, square) = weak_keys.weak()[:2]
-    alice.authorize(prime.line, square.line, weak_keys.sound()[0].line)
-    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
-    config.chmod(0o644)
-    assert prime.plain in guard_prints(config, alice, prime)
-    old = os.umask(0o077)
-    try:
-        done = keyveto("audit", "--deny-weak", "--config", config, status=1)
-    finally:
-        os.umask(old)
-    contains(done.stderr, f"keyveto: {state}: 2 keys added\n", f'add the line "Blocklist {state}" to {config}')
-    equal(state.stat().st_mode & 0o7777, 0o644)
-    equal(state.read_bytes(), b"".join(sorted(blocklist.hashes(key.oracle)[0] + bytes([number])
-                                              for number, key in ((2, prime), (3, square)))))
-    config.write_text(f"Filter {world.filter}\nBlocklist {state}\n", encoding="ascii")
-    equal(guard_prints(config, alice, prime), "")
-    assert prime.plain in guard_prints(config, alice, weak_keys.sound()[0])
-    # The next audit finds them by the list, with the names of the classes, and has nothing to add.
-    done = keyveto("audit", "--deny-weak", "--config", config, status=1)
-    contains(done.stdout, f"[{state} rsa-prime]", f"[{state} rsa-square]")
-    lacks(done.stderr, "added", "no login consults")
-    contains(keyveto("why", "--config", config, f"{alice.keys_path}:1", status=0).stdout, "rsa-prime",
-             "Its modulus is a prime")
-
-
-def test_a_key_of_root_holds_the_list(world, scratch, state):
-    _, prime = weak_keys.weak()[0]
-    root = Account("root", 0, world.folder / "root")
-    root.home.mkdir(exist_ok=True)
-    root.authorize(prime.line)
-    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
-    config.chmod(0o644)
-    done = keyveto("audit", "--deny-weak", "--config", config, status=2)
-    contains(done.stderr, "would refuse a key of root", "--yes")
-    equal(list(STATE.glob("*weak*")), [])
-    done = keyveto("audit", "--deny-weak", "--yes", "--config", config, status=1)
-    contains(done.stderr, f"keyveto: {state}: 1 key added\n")
-
-
-def test_without_such_a_key_no_list_is_made(world, scratch, state):
-    world.account("alice").authorize(world.clean)
-    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
-    keyveto("audit", "--deny-weak", "--config", config, status=0)
-    assert not state.exists()
-    keyveto("audit", "--yes", status=2)
-
-
 UNITS = ROOT / "packaging/systemd"
 
 
-def setting(unit, name):
-    return re.search(f"^{name}=(.*)$", (UNITS / unit).read_text(encoding="utf-8"), re.MULTILINE).group(1)
-
-
-@pytest.mark.parametrize("home_mode", (0o755, 0o700))
-def test_the_timers_service_denies_what_it_finds(world, scratch, state, home_mode):
-    """By its own command, and with its capabilities, with which root reads no file of another account."""
-    words, capabilities = setting("keyveto-weak.service", "ExecStart").split(), setting(
-        "keyveto-weak.service", "CapabilityBoundingSet").lower().split()
-    equal(words[0], "/usr/bin/keyveto")
-    alice, (_, prime) = world.account("alice"), weak_keys.weak()[0]
-    alice.authorize(prime.line, weak_keys.sound()[0].line)
-    alice.home.chmod(home_mode)
-    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
-    config.chmod(0o644)
-    names = ",".join(f"+{name.removeprefix('cap_')}" for name in capabilities)
-
-    def run():
-        done = subprocess.run(["setpriv", "--bounding-set", f"-all,{names}", "--inh-caps", "-all", KEYVETO, *words[1:],
-                               "--config", config], capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=PATIENCE)
-        # A listed key is no failure of the unit.
-        assert str(done.returncode) in ("0", setting("keyveto-weak.service", "SuccessExitStatus")), done.stderr
-        return done
-    done = run()
-    contains(done.stderr, f"keyveto: {state}: 1 key added\n", f'add the line "Blocklist {state}" to {config}')
-    equal(done.stdout, "")
-    equal(state.read_bytes(), blocklist.hashes(prime.oracle)[0] + b"\2")
-    # A night later nothing is new, and once no such key is left it ends with 0.
-    lacks(run().stderr, "added")
-    alice.authorize(weak_keys.sound()[0].line)
-    equal(run().returncode, 0)
+def test_deny_weak_says_what_to_use():
+    """Wherever it stands, and whatever goes with it, also in a unit that was copied."""
+    for words in (("--deny-weak",), ("--quiet", "--deny-weak"), ("--deny-weak", "--yes"), ("--deny-weak=yes",)):
+        done = keyveto("audit", *words, status=2)
+        equal(done.stdout, "")
+        equal(done.stderr, "keyveto: audit --deny-weak is gone: keyveto audit names such keys, and keyveto deny "
+                           "refuses them: docs/no-secret.md has the line that does both\n")
+    # It is a word of audit alone, and none behind the options.
+    contains(keyveto("scan", "--deny-weak", status=2).stderr, "bad option --deny-weak")
+    contains(keyveto("audit", "--", "--deny-weak", status=2).stderr, "takes no argument --deny-weak")
+    contains(keyveto("audit", "--yes", status=2).stderr, "bad option --yes")
 
 
 def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):
@@ -199,8 +104,8 @@ def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):
                        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     make("install")
     equal(sorted(path.name for path in there.iterdir()), sorted(path.name for path in UNITS.iterdir()))
-    contains((there / "keyveto-weak.service").read_text(encoding="utf-8"),
-             "\nExecStart=/opt/kv/bin/keyveto audit --quiet --deny-weak\n")
+    contains((there / "keyveto-update.service").read_text(encoding="utf-8"),
+             "\nExecStart=/opt/kv/bin/keyveto update\n")
     equal([path for path in scratch.rglob("*.wants")], [])
     make("uninstall")
     equal(list(there.iterdir()), [])

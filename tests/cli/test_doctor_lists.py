@@ -128,20 +128,10 @@ def test_metrics_and_json_tell_records_and_age(machine):
     equal(doctor()[1]["lists"][0]["age_seconds"], None, "JSON")
 
 
-def test_a_list_of_weak_keys_that_no_login_consults_is_a_warning(machine):
-    """With the line that the remedy names, all is well, and the default filter is consulted as before."""
+def test_the_list_of_weak_keys_of_an_older_version_counts_by_its_line(machine):
     weak = put_list().rename(FILTER.with_name("weak.dat"))
     SOURCES.unlink()
-    found = expect("list", "warning", f"{weak}: no login consults it")
-    remedy = next(one["remedy"] for one in found["list"] if one["remedy"])
-    lines = re.findall('"([^"]*)"', remedy)
-    equal(lines, [f"Blocklist {weak}", f"Filter {FILTER}"])
-    machine.config(*lines)
+    lacks(str(doctor()[0]["list"]), str(weak))
+    machine.config(f"Blocklist {weak}", f"Filter {FILTER}")
+    contains(str(doctor()[0]["list"]), f"{weak}: 1000 records in order")
     expect_all_well()
-    # Where a line names a filter, no other filter is named.
-    machine.config(f"Filter {FILTER.rename(FILTER.with_name('own.pkbf'))}")
-    found = expect("list", "warning", f"{weak}: no login consults it")
-    equal([re.findall('"([^"]*)"', one["remedy"]) for one in found["list"] if one["remedy"]], [lines[:1]])
-    lacks(str(doctor("--filter", FILTER.with_name("own.pkbf"))[0]["list"]), "no login consults")
-    machine.config("NoSuchKeyword")
-    lacks(str(doctor()[0]["list"]), "no login consults")

@@ -78,8 +78,7 @@ def outcomes(bench, build, empty_filter, form, key):
     lines = [f"Filter {bench.write('filter', empty_filter)}"]
     yield "sshd", outcome(bench, bench.server(server.vanilla().adding(*options)), account, identity)
     if key.source is None:
-        test_nosecret.deny_weak(build, bench.config(*lines))
-        lines.append(f"Blocklist {test_nosecret.WEAK_LIST}")
+        lines += test_nosecret.deny_by_the_document(build, bench.config(*lines))[1]
     config = bench.config(*lines)
     for via, deployment in (("guard", server.guard(config)), ("pam", server.pam_session(config))):
         # The guard is not asked about certificates of a CA of TrustedUserCAKeys.
@@ -127,7 +126,7 @@ def run(build, all_keys, empty_filter):
             with contextlib.closing(Bench(world, number)) as bench:
                 found = dict(outcomes(bench, build, empty_filter, form, key) if form else
                              sound_outcomes(bench, empty_filter, key))
-            wanted = (key.source or "rsa-prime") if form else "in"
+            wanted = (key.source or "DenyKey") if form else "in"
             bare = "out" if wanted == "out" else "in"
             done.append(found == {name: bare if name == "sshd" else wanted for name in found})
             print(f"{'ok' if done[-1] else 'BAD'}      {title}: {found}", flush=True)

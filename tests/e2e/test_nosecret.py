@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Keys for which nobody needs a private half: in at sshd, out with the guard alone and with the module alone."""
 
+import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,7 +22,7 @@ from test_key_types import TAKE_DSA
 pytestmark = pytest.mark.throwaway
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
-WEAK_LIST = Path("/var/lib/keyveto/weak.dat")
+CONFIG = Path("/etc/keyveto/keyveto.conf")
 NEUTRAL = bytes([1, *bytes(31)])
 
 KEYS = {
@@ -210,24 +213,21 @@ def test_nosecret_a_key_one_bit_beside_is_left_to_sshd(bench, deploy, make, plac
     bench.must_be_silent(account)
 
 
-@pytest.fixture(name="weak_list")
-def fixture_weak_list():
-    """Where audit --deny-weak puts keys; nothing is there before and after."""
-    yield WEAK_LIST
-    for path in WEAK_LIST.parent.glob("*weak.dat*"):
-        path.unlink()
-
-
-def deny_weak(build, config):
-    """Runs audit --deny-weak, which must find something: its standard error."""
-    done = subprocess.run([build / "keyveto", "audit", "--quiet", "--deny-weak", "--config", config],
+def deny_by_the_document(build, config):
+    """Types the line of docs/no-secret.md, with this keyveto.conf in its place: its end, and the DenyKey lines."""
+    text = (Path(__file__).resolve().parents[2] / "docs/no-secret.md").read_text(encoding="utf-8")
+    line, = re.findall(r"^    (keyveto audit --json \|.*\n(?:        .*\n)*)", text, re.MULTILINE)
+    CONFIG.parent.mkdir(exist_ok=True)
+    shutil.copy(config, CONFIG)
+    done = subprocess.run(["sh", "-c", line], env={**os.environ, "PATH": f"{build}:{os.environ['PATH']}"},
                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
-    assert (done.returncode, done.stdout) == (1, ""), (done.stdout, done.stderr)
-    return done.stderr
+    lines = re.findall("^DenyKey.*$", CONFIG.read_text(encoding="utf-8"), re.MULTILINE)
+    CONFIG.unlink()
+    return done, lines
 
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
-def test_nosecret_a_prime_modulus_is_refused_after_deny_weak(bench, build, deploy, weak_list):
+def test_nosecret_a_prime_modulus_is_refused_after_the_line_of_the_document(bench, build, deploy):
     """To see that a modulus is a prime takes an exponentiation, so no login sees it before: docs/no-secret.md."""
     account, sound, key = bench.account(), bench.key("rsa", 2048), rsa_prime_modulus(bench.folder)
     account.authorize(key, sound.key)
@@ -235,12 +235,16 @@ def test_nosecret_a_prime_modulus_is_refused_after_deny_weak(bench, build, deplo
     bench.must_enter(bench.login(bench.server(server.vanilla()), account, identity), "sshd alone lets it in")
     bench.must_enter(bench.login(bench.server(deploy(before)), account, identity), "no login sees a prime")
     bench.must_be_silent(account)
-    said = deny_weak(build, before)
-    assert f"{weak_list}: 1 key added\n" in said and f'add the line "Blocklist {weak_list}" to {before}' in said, said
-    sshd = bench.server(deploy(bench.config(f"Blocklist {weak_list}", listed=[])))
-    bench.must_not_enter(bench.login(sshd, account, identity), "the list has it")
-    decision = bench.decision(account, verdict="listed", action="deny", list=str(weak_list), source="rsa-prime")
+    done, lines = deny_by_the_document(build, before)
+    assert done.returncode == 0 and [key.fingerprint in line for line in lines] == [True], (done, lines)
+    sshd = bench.server(deploy(bench.config(*lines, listed=[])))
+    bench.must_not_enter(bench.login(sshd, account, identity), "the line names it")
+    decision = bench.decision(account, verdict="listed", action="deny", list="keyveto.conf", source="DenyKey",
+                              via="guard" if deploy is server.guard else "pam")
     assert (decision.part, decision.key_fp) == ("key", key.fingerprint)
     bench.must_enter(bench.login(sshd, account, sound), "its neighbour is none of them")
+    # A second time, and where there is no such key, it says so, and no line comes.
+    done, again = deny_by_the_document(build, bench.config(*lines, listed=[]))
+    assert (done.returncode, again) == (2, lines) and "no SSH key and no fingerprint in it" in done.stderr, done
     # The next audit must not find it.
     account.authorize()

@@ -5,6 +5,7 @@
     python3 stages.py STAGE FOLDER
 """
 
+import contextlib
 import itertools
 import os
 import pwd
@@ -179,9 +180,9 @@ def packages(part, folder):
     check_publisher(host)
     check_account(host, before_accounts)
     if (ROOT / "packaging/systemd").exists():
-        # An administrator enables the timers. Upgrade and purge must handle that.
-        call("systemctl", "enable", "keyveto-update.timer", "keyveto-weak.timer")
-        part.ok("the timers of keyveto update and audit --deny-weak are off until they are enabled")
+        # An administrator enables the timer. Upgrade and purge must handle that.
+        call("systemctl", "enable", "keyveto-update.timer")
+        part.ok("the timer of keyveto update is off until it is enabled")
 
     host.install_filter()
     for name in ("rehearse", "guard", "pam", "validate", "reload"):
@@ -192,6 +193,8 @@ def packages(part, folder):
     host.follow("enforce")
     host.expect("enforced", listed_enter=False)
 
+    with former_timer(host, "an upgrade of the packages"):
+        host.install()
     upgrade(host)
     removal_is_refused(host)
     remove_step_by_step(host)
@@ -211,6 +214,48 @@ def readme(part, folder):
     host.start_badkeys(1000)
     paths.follow_from_packages(host, paths.install_packages(host))
     host.close()
+
+
+@contextlib.contextmanager
+def former_timer(host, what):
+    """An older version's keyveto-weak.timer is enabled, runs and has made a list; what is done here ends that."""
+    name, folder = "keyveto-weak.timer", Path("/run/systemd/system")
+    unit, link = Path("/usr/lib/systemd/system") / name, Path("/etc/systemd/system/timers.target.wants") / name
+    unit.parent.mkdir(parents=True, exist_ok=True)
+    unit.write_text("[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n", encoding="ascii")
+    call("systemctl", "enable", name)
+    check(link.is_symlink(), f"{link} is not there")
+    states = []
+    if host.status("keyveto") == "installed":
+        call("deb-systemd-helper", "update-state", name, env={**os.environ, "DPKG_MAINTSCRIPT_PACKAGE": "keyveto"})
+        states = list(Path("/var/lib/systemd").glob(f"deb-systemd-helper-enabled/**/{name}*"))
+        check(states, "deb-systemd-helper keeps no state")
+    unit.unlink()
+    weak, config = Path("/var/lib/keyveto/weak.dat"), Path("/etc/keyveto/keyveto.conf")
+    weak.write_bytes(bytes(range(16)))
+    before = config.read_text(encoding="utf-8")
+    config.write_text(f"{before}Blocklist {weak}\n", encoding="utf-8")
+    # A systemd that runs, as these scripts see it.
+    asked, program = host.scratch / "asked", Path("/usr/bin/systemctl")
+    real = program.rename(host.scratch / "systemctl")
+    program.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n', encoding="ascii")
+    program.chmod(0o755)
+    folder.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        folder.rmdir()
+        shutil.move(real, program)
+    said = asked.read_text(encoding="ascii").splitlines()
+    check(any(line.startswith("stop ") and name in line for line in said), f"{what} does not stop {name}: {said}")
+    check(not link.is_symlink(), f"{what} leaves {link}")
+    check(not any(path.exists() for path in states), f"{what} leaves {states}")
+    check(weak.read_bytes() == bytes(range(16)) and f"Blocklist {weak}" in config.read_text(encoding="utf-8"),
+          f"{what} takes {weak}, or its line")
+    call("keyveto", "list", "verify", weak)
+    weak.unlink()
+    config.write_text(before, encoding="utf-8")
+    host.ok(f"{what} stops and disables {name}; its list and the line for that stay")
 
 
 def upgrade(host):
@@ -431,6 +476,8 @@ def rpm(part, folder):
     call("rpm", "-i", "--nodeps", *made)
     call("keyveto", "--version")
     host.expect("the RPMs are installed, and not active", listed_enter=True)
+    with former_timer(host, "an upgrade of the RPMs"):
+        call("rpm", "-U", "--nodeps", "--force", *made)
     host.install_filter()
     host.follow("guard")
     host.follow("reload")

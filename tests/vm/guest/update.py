@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""keyveto-update.service in its sandbox, with a publisher on loopback. Also the timer, rollback, keyveto-weak."""
+"""keyveto-update.service in its sandbox, with a publisher on loopback. Also the timer, and rollback."""
 
-import base64
 import contextlib
 import functools
 import http.server
@@ -9,7 +8,6 @@ import json
 import re
 import shutil
 import ssl
-import struct
 import subprocess
 import threading
 from pathlib import Path
@@ -20,7 +18,6 @@ from world import DISK, FILTER, SCRATCH, Journal, World, changed, unit, wait_for
 SETTINGS = Path("/etc/keyveto/update.conf")
 SIGNERS = Path("/etc/keyveto/allowed_signers")
 SERVICE, TIMER = "keyveto-update.service", "keyveto-update.timer"
-WEAK, WEAK_LIST = "keyveto-weak.service", Path("/var/lib/keyveto/weak.dat")
 PORT = 8443
 # Texts in the output if the sandbox denies a system call or a path.
 DENIALS = re.compile(r"not permitted|permission denied|read-only file system|seccomp|apparmor=", re.IGNORECASE)
@@ -84,18 +81,18 @@ def revision():
     return json.loads(call("keyveto", "filter", "info", "--json", FILTER))["revision"]
 
 
-def start(succeeds=True, service=SERVICE):
+def start(succeeds=True):
     """Starts the service once: its output."""
     journal = Journal()
-    done = subprocess.run(["systemctl", "start", service], capture_output=True, text=True, check=False)
-    said = journal.messages(_SYSTEMD_UNIT=service)
-    state = unit(service, "Result", "ExecMainStatus")
+    done = subprocess.run(["systemctl", "start", SERVICE], capture_output=True, text=True, check=False)
+    said = journal.messages(_SYSTEMD_UNIT=SERVICE)
+    state = unit(SERVICE, "Result", "ExecMainStatus")
     check((done.returncode == 0) == succeeds, f"systemctl start: {done.returncode}, {state}: {said}")
     check((state["Result"] == "success") == succeeds, f"{state}: {said}")
     denied = [line for line in [*said, *journal.messages(_TRANSPORT="kernel")] if DENIALS.search(line)]
     check(not denied, f"the sandbox stands in the way: {denied}")
     if not succeeds:
-        call("systemctl", "reset-failed", service)
+        call("systemctl", "reset-failed", SERVICE)
     return "\n".join(said)
 
 
@@ -111,7 +108,6 @@ def update(part):
             timer(world, publisher)
         without_settings(world)
         sandboxed(world)
-        weak(world)
     finally:
         publisher.close()
         world.put_filter()
@@ -243,36 +239,3 @@ def sandboxed(world):
     call("systemctl", "daemon-reload")
     exposure = call("systemd-analyze", "security", "--no-pager", SERVICE).strip().splitlines()[-1]
     world.ok(f"systemd-analyze security: {exposure.lstrip('→ ')}")
-
-
-def prime_key():
-    """An RSA key whose modulus is a prime."""
-    modulus = int(call("openssl", "prime", "-generate", "-bits", "1024"))
-    fields = b"ssh-rsa", b"\1\0\1", b"\0" + modulus.to_bytes(128, "big")
-    blob = b"".join(struct.pack(">I", len(field)) + field for field in fields)
-    return f"ssh-rsa {base64.b64encode(blob).decode()}"
-
-
-def weak(world):
-    """keyveto-weak.service in its sandbox, which reads a home that only its owner can read."""
-    world.put_filter()
-    world.mallory.authorize(world.leaked.key, prime_key())
-    world.mallory.home.chmod(0o700)
-    try:
-        said = start(service=WEAK)
-        check(f"{WEAK_LIST}: 1 key added" in said and f'"Blocklist {WEAK_LIST}"' in said, said)
-        check(WEAK_LIST.stat().st_size == 16 and WEAK_LIST.stat().st_mode & 0o777 == 0o644, f"{WEAK_LIST.stat()}")
-        world.ok(f"{WEAK} puts an account's key with a prime modulus into the list: {said}")
-        said = start(service=WEAK)
-        check("added" not in said, said)
-        world.ok("a listed key is no failure of the unit")
-        world.mallory.authorize(world.leaked.key)
-        with changed("/etc/keyveto/keyveto.conf", "NoSuchKeyword\n"):
-            said = start(succeeds=False, service=WEAK)
-            world.ok(f"without a verdict the unit fails: {said}")
-        exposure = call("systemd-analyze", "security", "--no-pager", WEAK).strip().splitlines()[-1]
-        world.ok(f"systemd-analyze security: {exposure.lstrip('→ ')}")
-    finally:
-        world.mallory.authorize(world.leaked.key)
-        for path in WEAK_LIST.parent.glob("weak.dat*"):
-            path.unlink()

@@ -32,8 +32,7 @@ gc.freeze()
 # What the option variables may name: {option: variable of the host}.
 VARIABLES = {name: "keyveto_" + name for name in (
     "command", "lists", "allowed_signers", "warn", "parts", "accept_refused", "sshd", "probe", "probe_required",
-    "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer", "update_schedule",
-    "deny_weak", "weak_timer")}
+    "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer", "update_schedule")}
 VARIABLES.update(config="keyveto_conf", update_config="keyveto_update_conf")
 TYPES = {variable: ARGUMENTS[name]["type"] for name, variable in VARIABLES.items()}
 # What their values must be.

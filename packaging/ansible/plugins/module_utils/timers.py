@@ -11,7 +11,6 @@ import subprocess
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import PATHS, EngineError, last_words
 
 UPDATE_TIMER = "keyveto-update.timer"
-WEAK_TIMER = "keyveto-weak.timer"
 # Beside what the administrator may have there by systemctl edit.
 DROP_IN = "/etc/systemd/system/%s.d/keyveto-ansible.conf" % UPDATE_TIMER
 CRON = "/etc/cron.d/keyveto-update"

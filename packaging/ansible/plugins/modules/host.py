@@ -9,9 +9,8 @@ version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Does in one call, and in this order, whatever of it is asked for. Brings filters and exact lists from the
-    controller; writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); puts keys that anybody
-    factors into a list; rehearses; enables or disables keyveto in sshd; proves by logins from the controller that
-    whoever got in gets in, and that a listed key does not.
+    controller; writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); rehearses; enables or disables
+    keyveto in sshd; proves by logins from the controller that whoever got in gets in, and that a listed key does not.
   - All verdicts are those of the program C(keyveto) on the host.
   - Nothing is enabled on a host where somebody would be refused, unless I(accept_refused) says so, and never if that is
     the account that Ansible itself logs in as.
@@ -81,19 +80,6 @@ options:
           once.
         type: int
         required: true
-  deny_weak:
-    description:
-      - Run C(keyveto audit --deny-weak), which puts RSA keys that anybody factors into C(/var/lib/keyveto/weak.dat).
-        Once there is one, C(keyveto.conf) gets a line for the list, unless I(config) is given.
-      - The list stays as it is, and the host fails, if that would refuse a key of root or an administrator's last key,
-        whatever I(accept_refused) says.
-      - In check mode a key with a factor above 1,000 is not foreseen.
-    type: bool
-    default: false
-  weak_timer:
-    description: Whether the timer C(keyveto-weak.timer), which runs that each day, is enabled and runs. Without it, the
-      timer stays as it is.
-    type: bool
   state:
     description:
       - V(unchanged) leaves sshd as it is.
@@ -278,7 +264,7 @@ from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
     CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
 from ansible_collections.keyveto.keyveto.plugins.module_utils.timers import (
-    CRON, DROP_IN, UPDATE_TIMER, WEAK_TIMER, check_schedule, cron_text, drop_in, systemctl, systemd_runs, timer_states)
+    CRON, DROP_IN, UPDATE_TIMER, check_schedule, cron_text, drop_in, systemctl, systemd_runs, timer_states)
 
 ARGUMENTS = {
     "command": {"type": "str", "default": "keyveto"},
@@ -290,8 +276,6 @@ ARGUMENTS = {
     "update_timer": {"type": "bool"},
     "update_schedule": {"type": "dict", "options": {
         "calendar": {"type": "str"}, "cron": {"type": "str"}, "delay": {"type": "int", "required": True}}},
-    "deny_weak": {"type": "bool", "default": False},
-    "weak_timer": {"type": "bool"},
     "state": {"type": "str", "default": "unchanged",
               "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
     "warn": {"type": "bool", "default": False},
@@ -315,9 +299,6 @@ OPEN_WAY = re.compile("bypass|neither the guard nor the module")
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
 UPDATE_CA = "/etc/keyveto/ca.pem"
-WEAK_LIST = STATE + "/weak.dat"
-# The classes of these keys. Of rsa-factor, too, are keys that a login refuses without a list.
-WEAK_SOURCES = ("rsa-prime", "rsa-square", "rsa-fermat", "rsa-roca", "rsa-small-d", "rsa-shared-prime")
 # This file is there from before update.conf is written until keyveto update has ended well.
 UPDATE_DUE = STATE + "/ansible-update-due"
 BADKEYS = "/var/lib/keyveto/badkeys.dat"
@@ -393,11 +374,7 @@ class Host:
         self.bring_files(missing)
         self.write_update_config()
         self.write_config()
-        if self.wanted["deny_weak"] and self.deny_weak():
-            self.write_config()
         self.set_update_timer()
-        if self.wanted["weak_timer"] is not None:
-            self.set_weak_timer()
         if self.check and self.incomplete:
             self.result["incomplete"] = self.incomplete
         if self.wanted["state"] == "disabled":
@@ -562,11 +539,6 @@ class Host:
         if not self.set_timer(UPDATE_TIMER, wanted) and changes and wanted and not self.check:
             systemctl("restart", UPDATE_TIMER)
 
-    def set_weak_timer(self):
-        if not systemd_runs():
-            raise EngineError("weak_timer is for systemd, which does not run on this host")
-        self.set_timer(WEAK_TIMER, self.wanted["weak_timer"])
-
     def set_timer(self, timer, wanted):
         """Enables and starts a timer of keyveto's, or stops and disables it. Whether it was otherwise."""
         states = timer_states(timer)
@@ -579,39 +551,12 @@ class Host:
             systemctl("enable" if wanted else "disable", "--now", timer)
         return True
 
-    def deny_weak(self):
-        """Puts the keys of this host that anybody factors into a list. Whether the list is another one now."""
-        if self.check and self.incomplete:
-            return False
-        before = sha256(WEAK_LIST)
-        status, found, err = self.engine.objects(
-            "audit", "--json", "--sshd", self.wanted["sshd"], *([] if self.check else ["--deny-weak"]))
-        listed = [one for one in found if one.get("verdict") == "listed"]
-        if not [one for one in found if one.get("end") and one.get("reason") is None]:
-            raise EngineError("keyveto audit: %s" % last_words(err))
-        if status == 2 and listed:
-            raise EngineError("%s stays as it is: keyveto audit --deny-weak says\n%s" % (WEAK_LIST, last_words(err)))
-        if status == 2:
-            self.module.warn("keyveto audit: %s" % last_words(err))
-        new = [one for one in listed if one.get("source") in WEAK_SOURCES and one.get("lists") == ["built-in"]]
-        after = "to come" if self.check and new else sha256(WEAK_LIST)
-        if after == before:
-            return False
-        for one in new:
-            self.module.warn("anybody factors the key %s" % describe_key(one))
-        self.changed(WEAK_LIST, "sha256 %s\n" % (before or "-"), "sha256 %s\n" % after)
-        if self.check:
-            self.incomplete = "%s is not made yet" % WEAK_LIST
-        return not self.check
-
     def write_config(self):
         """Saves keyveto.conf, by keyveto config edit."""
         lists = {}
         for one in self.wanted["lists"]:
             if not one["dest"].endswith(".sources"):
                 lists[one["dest"]] = one["kind"]
-        if self.wanted["deny_weak"] and os.path.exists(WEAK_LIST):
-            lists[WEAK_LIST] = "blocklist"
         now = read_text(CONFIG)
         if self.wanted["config"] is not None:
             text = with_block(self.wanted["config"], now)
