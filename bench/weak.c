@@ -2,31 +2,23 @@
 /*
  * weak: measures the tests of RSA moduli that check --weak makes.
  *
- *   weak keys BITS COUNT ROUNDS
- *   weak common BITS COUNT THREADS
+ *   weak BITS COUNT ROUNDS
  *
- * keys prints microseconds of processor time for a key: each test but that for
+ * It prints microseconds of processor time for a key: each test but that for
  * being prime, that one, and a power modulo the key with an exponent of its
- * size. These are medians of ROUNDS. common prints seconds, seconds of
- * processor time, and the peak of memory in KiB of a search for shared primes.
- * It fails unless the search finds what was planted.
+ * size. These are medians of ROUNDS.
  */
-#include <sys/resource.h>
-
 #include <gmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "random.h"
 #include "timing.h"
-#include "weak/common.h"
+#include "weak/rsa.h"
 
 /* The first primes below 2^32, from the largest on. */
 #define PRIME_BITS 32
 #define ODD_MAX 65536
-/* One modulus in so many, and the one after it, share a prime. */
-#define SHARING 1000
 
 struct moduli {
 	uint8_t *bytes;
@@ -73,7 +65,7 @@ shuffle(uint32_t *v, size_t n)
 	}
 }
 
-/* Makes moduli, each of primes that no other has, but for those planted. */
+/* Makes moduli, each of primes that no other has. */
 static void
 make_moduli(struct moduli *m, size_t bits, size_t count)
 {
@@ -89,8 +81,6 @@ make_moduli(struct moduli *m, size_t bits, size_t count)
 		exit(2);
 	find_primes(prime, each * count);
 	shuffle(prime, each * count);
-	for (size_t i = 0; i + 1 < count; i += SHARING)
-		prime[each * i] = prime[each * (i + 1)];
 	mpz_init(n);
 	for (size_t i = 0; i < count; i++) {
 		mpz_set_ui(n, 1);
@@ -162,54 +152,18 @@ measure_keys(const struct moduli *m, size_t rounds)
 	free(power);
 }
 
-static void
-ignore_steps(size_t steps, void *arg)
-{
-	(void)steps;
-	(void)arg;
-}
-
-static void
-measure_common(const struct moduli *m, size_t threads)
-{
-	struct weak_common *found = calloc(m->count, sizeof(*found));
-	struct rusage usage;
-	double began = spent(), begin = now();
-
-	if (found == NULL ||
-	    !weak_common_find(m->n, m->count, threads, found, ignore_steps,
-		NULL))
-		exit(2);
-	getrusage(RUSAGE_SELF, &usage);
-	printf("%.3f %.3f %ld\n", (now() - begin) / 1e6,
-	    (spent() - began) / 1e6, usage.ru_maxrss);
-	for (size_t i = 0; i < m->count; i++) {
-		const bool planted = i % SHARING < 2 &&
-		    i - i % SHARING + 1 < m->count;
-
-		if (found[i].class !=
-			(planted ? WEAK_SHARED_PRIME : WEAK_NONE) ||
-		    (planted && found[i].other != (i ^ 1)))
-			exit(1);
-	}
-	free(found);
-}
-
 int
 main(int argc, char **argv)
 {
-	const size_t bits = argc == 5 ? strtoul(argv[2], NULL, 10) : 0;
-	const size_t count = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
-	const size_t last = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+	const size_t bits = argc == 4 ? strtoul(argv[1], NULL, 10) : 0;
+	const size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
+	const size_t rounds = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 	struct moduli m;
 
-	if (bits < PRIME_BITS || count == 0 || last == 0)
+	if (bits < PRIME_BITS || count == 0 || rounds == 0)
 		return 2;
 	make_moduli(&m, bits, count);
-	if (strcmp(argv[1], "keys") == 0)
-		measure_keys(&m, last);
-	else
-		measure_common(&m, last);
+	measure_keys(&m, rounds);
 	free(m.n);
 	free(m.bytes);
 	return 0;

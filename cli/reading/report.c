@@ -147,7 +147,7 @@ print_problem(struct report *r, const struct input_problem *problem)
 /* Turns the decision about a key into that about a listed or allowed one. */
 static void
 decide_weak(const struct report *r, const struct input_key *key,
-    enum weak_class class, const char *reason, struct kv_decision *d)
+    enum weak_class class, struct kv_decision *d)
 {
 	const struct kv_config *config = &r->judge->config;
 	const struct kv_key_line *allowed;
@@ -162,7 +162,7 @@ decide_weak(const struct report *r, const struct input_key *key,
 	d->list = &kv_built_in;
 	snprintf(d->source, sizeof(d->source), "%s", weak_class_name(class));
 	snprintf(d->reason, sizeof(d->reason), "%s",
-	    allowed != NULL ? allowed->reason : reason);
+	    allowed != NULL ? allowed->reason : "");
 }
 
 /*
@@ -178,10 +178,8 @@ keep_for_tests(struct report *r, const struct input_key *key,
 		.judged = d->verdict == KV_VERDICT_CLEAN,
 	};
 
-	if (d->verdict != KV_VERDICT_CLEAN && d->verdict != KV_VERDICT_ERROR) {
-		weak_note(r->weak, key, &place);
+	if (d->verdict != KV_VERDICT_CLEAN && d->verdict != KV_VERDICT_ERROR)
 		return false;
-	}
 	return weak_add(r->weak, key, &place) && place.judged;
 }
 
@@ -291,7 +289,7 @@ report_found(const struct weak_found *f, void *arg)
 	r->account = f->place.account;
 	decide(r, r->judge, f->key, &d);
 	if (f->class != WEAK_NONE) {
-		decide_weak(r, f->key, f->class, f->reason, &d);
+		decide_weak(r, f->key, f->class, &d);
 		report_move(r, f, d.verdict);
 		if (last->moved != NULL)
 			last->moved(f, d.verdict, last->arg);

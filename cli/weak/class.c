@@ -11,7 +11,6 @@ const char *weak_class_name(enum weak_class class)
 		[WEAK_FERMAT] = "rsa-fermat",
 		[WEAK_ROCA] = "rsa-roca",
 		[WEAK_SMALL_D] = "rsa-small-d",
-		[WEAK_SHARED_PRIME] = "rsa-shared-prime",
 	};
 
 	return name[class];

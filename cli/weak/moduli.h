@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* weak/moduli: the different RSA moduli of a run, each with its first place. */
+/* weak/moduli: the different RSA moduli of a run. */
 #ifndef CLI_WEAK_MODULI_H
 #define CLI_WEAK_MODULI_H
 
@@ -11,12 +11,9 @@
 struct modulus {
 	uint8_t *bytes;
 	struct kv_span n; /* in bytes; big endian, without leading zeros */
-	const char *path; /* the caller's */
-	uint64_t line;
-	bool is_open; /* to be tested for being prime */
-	/* What the tests find (weak/tests). */
-	enum weak_class class; /* of this modulus under any exponent */
-	size_t other;	       /* with a shared prime: as in weak/common */
+	bool is_open;	  /* to be tested for being prime */
+	/* What the tests find of it under any exponent (weak/tests). */
+	enum weak_class class;
 };
 
 /* All zeroes: none. */

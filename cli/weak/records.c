@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "weak/common.h"
-
 enum { HEAD = 1, MODULUS, EXPONENT };
 
 /* Each list of fields is of what is written and of what is read. */
@@ -59,20 +57,17 @@ bool
 weak_records_put_found(struct record_out *o, const struct weak_tests *t,
     size_t i)
 {
-	const bool is_modulus = i < t->n;
-	const enum weak_class class = is_modulus ?
+	const enum weak_class class = i < t->n ?
 	    t->modulus[i].class :
 	    t->exponent[i - t->n].class;
 
-	record_add(o, R_ANY(i), R_VALUE(class),
-	    R_VALUE(is_modulus ? t->modulus[i].other : 0));
+	record_add(o, R_ANY(i), R_VALUE(class));
 	return class != WEAK_NONE;
 }
 
 /* Whether tests find this of a modulus. */
 static bool
-is_found_of_modulus(const struct weak_tests *t, size_t i, uint64_t class,
-    size_t other)
+is_found_of_modulus(const struct weak_tests *t, size_t i, uint64_t class)
 {
 	switch (class) {
 	case WEAK_FACTOR:
@@ -82,9 +77,6 @@ is_found_of_modulus(const struct weak_tests *t, size_t i, uint64_t class,
 		return true;
 	case WEAK_PRIME:
 		return t->modulus[i].is_open;
-	case WEAK_SHARED_PRIME:
-		return other == WEAK_COMMON_UNKNOWN ||
-		    (other < t->n && other != i);
 	default:
 		return false;
 	}
@@ -94,23 +86,22 @@ static bool
 is_found_of_exponent(uint64_t class)
 {
 	return class == WEAK_SQUARE || class == WEAK_FERMAT ||
-	    class == WEAK_ROCA || class == WEAK_SMALL_D;
+	    class == WEAK_ROCA || class == WEAK_SMALL_D || class == WEAK_FACTOR;
 }
 
 bool
 weak_records_get_found(struct kv_bytes b, struct weak_tests *t, size_t *nextp)
 {
 	uint64_t class;
-	size_t i, other;
+	size_t i;
 
-	if (!record_get_all(&b, R_ANY(i), R_ANY(class), R_ANY(other)) ||
-	    i < *nextp || i >= t->n + t->n_exponents)
+	if (!record_get_all(&b, R_ANY(i), R_ANY(class)) || i < *nextp ||
+	    i >= t->n + t->n_exponents)
 		return false;
 	*nextp = i + 1;
 	if (i < t->n) {
 		t->modulus[i].class = (enum weak_class) class;
-		t->modulus[i].other = other;
-		return is_found_of_modulus(t, i, class, other);
+		return is_found_of_modulus(t, i, class);
 	}
 	t->exponent[i - t->n].class = (enum weak_class) class;
 	return is_found_of_exponent(class);

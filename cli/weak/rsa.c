@@ -2,10 +2,10 @@
 #include "weak/rsa.h"
 
 #include <gmp.h>
+#include <pthread.h>
 
 #include "weak/roca.h"
 
-#define BITS_MIN 16
 /* Steps of Fermat's method for primes that are close to each other, */
 #define FERMAT_STEPS 100
 /* and for primes whose ratio is nearly that of two small numbers. */
@@ -166,6 +166,32 @@ has_small_private_exponent(const mpz_t n, const mpz_t e)
 	return found;
 }
 
+static mpz_t small; /* the product of the primes below WEAK_FACTOR_BELOW */
+
+static void
+multiply_small(void)
+{
+	mpz_init(small);
+	mpz_primorial_ui(small, WEAK_FACTOR_BELOW - 1);
+}
+
+/* Of a larger n, such a factor is never all: n is not prime then. */
+static bool
+has_small_factor(const mpz_t n)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	mpz_t rest;
+	bool found;
+
+	pthread_once(&once, multiply_small);
+	mpz_init(rest);
+	mpz_fdiv_r(rest, small, n);
+	mpz_gcd(rest, rest, n);
+	found = mpz_cmp_ui(rest, 1) != 0;
+	mpz_clear(rest);
+	return found;
+}
+
 static enum weak_class
 find(const mpz_t n, const mpz_t e)
 {
@@ -175,7 +201,9 @@ find(const mpz_t n, const mpz_t e)
 		return WEAK_ROCA;
 	if (has_close_primes(n))
 		return WEAK_FERMAT;
-	return has_small_private_exponent(n, e) ? WEAK_SMALL_D : WEAK_NONE;
+	if (has_small_private_exponent(n, e))
+		return WEAK_SMALL_D;
+	return has_small_factor(n) ? WEAK_FACTOR : WEAK_NONE;
 }
 
 enum weak_class
@@ -187,7 +215,7 @@ weak_rsa_find(struct kv_span n, struct kv_span e)
 	mpz_inits(modulus, exponent, NULL);
 	mpz_import(modulus, n.len, 1, 1, 1, 0, n.p);
 	mpz_import(exponent, e.len, 1, 1, 1, 0, e.p);
-	if (mpz_sizeinbase(modulus, 2) > BITS_MIN)
+	if (mpz_cmp_ui(modulus, WEAK_FACTOR_BELOW) >= 0)
 		class = find(modulus, exponent);
 	mpz_clears(modulus, exponent, NULL);
 	return class;

@@ -14,9 +14,8 @@
 
 /*
  * Tests the modulus n with the exponent e, both big endian without leading
- * zeros: for all but WEAK_PRIME, WEAK_FACTOR and WEAK_SHARED_PRIME. It takes
- * some microseconds. A modulus below 2^16 is not tested. Several threads may
- * call it at the same time.
+ * zeros: for all but WEAK_PRIME. It takes some microseconds. A modulus below
+ * WEAK_FACTOR_BELOW is not tested. Several threads may call it at the same time.
  */
 enum weak_class weak_rsa_find(struct kv_span n, struct kv_span e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* weak/tests: tests the RSA keys of a run, each alone and all together. */
+/* weak/tests: tests the RSA keys of a run. */
 #ifndef CLI_WEAK_TESTS_H
 #define CLI_WEAK_TESTS_H
 
@@ -29,7 +29,7 @@ struct weak_tests {
 
 /*
  * Sets what is found of each modulus and exponent, all of which have found
- * nothing yet. False with why. GMP ends the process if it gets no memory.
+ * nothing yet. Always true: GMP ends the process if it gets no memory.
  */
 bool weak_tests_run(struct weak_tests *t);
 

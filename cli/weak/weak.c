@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "weak/common.h"
 #include "weak/moduli.h"
 
 /*
@@ -20,8 +19,6 @@
 #define KEPT_MAX ((size_t)8 * 1024 * 1024)
 /* kv_nosecret or nothing at all makes use of a smaller one. */
 #define MODULUS_BYTES_MIN 3
-
-#define REASON_BYTES 4400
 
 /* A key that was kept. The strings are in text, one behind the other. */
 struct kept {
@@ -173,11 +170,8 @@ note_modulus(struct weak *w, const struct input_key *key)
 	}
 	if (!moduli_add(&w->moduli, n, &i, &added))
 		(void)checked(NULL);
-	if (added) {
-		w->moduli.v[i].path = w->path;
-		w->moduli.v[i].line = key->line;
+	if (added)
 		w->bytes += n.len;
-	}
 	return i;
 }
 
@@ -223,18 +217,6 @@ keep(struct weak *w, const struct input_key *key,
 	k->comment = copy_span(&p, key->comment);
 	k->name = copy_span(&p, key->owner.name);
 	k->dn = copy_span(&p, key->owner.dn);
-}
-
-void
-weak_note(struct weak *w, const struct input_key *key,
-    const struct weak_place *place)
-{
-	if (key->key.type != KV_KEY_RSA)
-		return;
-	pthread_mutex_lock(&w->lock);
-	set_place(w, key, place->account);
-	(void)note_modulus(w, key);
-	pthread_mutex_unlock(&w->lock);
 }
 
 bool
@@ -304,31 +286,12 @@ compare_kept(const void *a, const void *b)
 	return (int)x->part - (int)y->part;
 }
 
-/* Names the key that has one of the primes of m. */
-static void
-describe(const struct weak *w, const struct modulus *m,
-    char reason[static REASON_BYTES])
-{
-	reason[0] = '\0';
-	if (m->class != WEAK_SHARED_PRIME)
-		return;
-	if (m->other == WEAK_COMMON_UNKNOWN) {
-		snprintf(reason, REASON_BYTES,
-		    "other keys of this run have its primes");
-		return;
-	}
-	m = &w->moduli.v[m->other];
-	snprintf(reason, REASON_BYTES, "%.4095s:%" PRIu64 " has the same prime",
-	    m->path, m->line);
-}
-
 /* Gives found one of the keys that were kept; alone: what it has of its own. */
 static void
 tell_found(const struct weak *w, const struct kept *k, enum weak_class alone,
     void (*found)(const struct weak_found *f, void *arg), void *arg)
 {
 	const struct modulus *m = &w->moduli.v[k->modulus];
-	char reason[REASON_BYTES] = "";
 	const struct input_key key = {
 		.path = k->path,
 		.line = k->line,
@@ -343,11 +306,8 @@ tell_found(const struct weak *w, const struct kept *k, enum weak_class alone,
 		.key = &key,
 		.place = k->place,
 		.class = alone != WEAK_NONE ? alone : m->class,
-		.reason = reason,
 	};
 
-	if (alone == WEAK_NONE)
-		describe(w, m, reason);
 	found(&f, arg);
 }
 
@@ -400,7 +360,7 @@ weak_finish(struct weak *w, size_t threads, bool progress,
 	if (ok)
 		tell_all(w, &t, found, arg);
 	else
-		cli_error("the moduli cannot be compared: %s", t.why);
+		cli_error("the moduli cannot be tested: %s", t.why);
 	free(t.exponent);
 	return ok;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * weak/weak: keeps the RSA keys of one run of check, audit or scan, which are
- * tested at its end, each alone and all of them for primes that they share.
+ * tested at its end.
  */
 #ifndef CLI_WEAK_WEAK_H
 #define CLI_WEAK_WEAK_H
@@ -36,24 +36,16 @@ struct weak_place {
 bool weak_add(struct weak *w, const struct input_key *key,
     const struct weak_place *place);
 
-/*
- * Has test try one key in each way but for shared primes. False with why of
- * test.
- */
+/* Has test try one key. False with why of test. */
 bool weak_test_alone(const struct input_key *key,
     bool (*test)(struct weak_tests *t), enum weak_class *classp,
     char why[static WEAK_WHY_BYTES]);
-
-/* Notes a key of which all is known already: others may share its primes. */
-void weak_note(struct weak *w, const struct input_key *key,
-    const struct weak_place *place);
 
 /* A key that was added. The pointers are valid during the call. */
 struct weak_found {
 	const struct input_key *key;
 	struct weak_place place;
 	enum weak_class class; /* WEAK_NONE: nothing was found */
-	const char *reason;    /* which key has the same prime, or "" */
 };
 
 /*

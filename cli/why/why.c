@@ -129,10 +129,10 @@ static const struct named_text built_in[] = {
 	    "Its private exponent is so small that it follows from the "
 	    "public key.\nWiener's method computes it at once." },
 	{ "rsa-shared-prime",
-	    "Another public key has one of its primes, as two devices with "
-	    "the same random\nnumbers make them. The greatest common divisor "
-	    "of the two moduli tells that prime,\nand so both private "
-	    "halves." },
+	    "An older keyveto put it into this list, since another public key "
+	    "of this machine has\na factor in common with it. Whoever publishes "
+	    "a multiple of a modulus brings that\nabout, too, so it may be "
+	    "sound: keyveto allow lets it in." },
 	{ NULL, NULL },
 };
 

@@ -18,7 +18,7 @@ import pytest
 
 import weak_keys
 from hostile import put_worker
-from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 from samples import empty_filter, write
 from test_walls import FAST_CLOCK, MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
 
@@ -74,10 +74,8 @@ def test_why_names_what_is_wrong_with_a_key(scratch):
 
 
 # The file has one modulus, 0, and one exponent, 1 among what is tested.
-FOUND = "def found(i, kind, other=0, *more): tell(16, number(i), number(kind), number(other), *more)\n"
-FACTOR, PRIME, SQUARE, FERMAT, ROCA, SMALL_D, SHARED = range(1, 8)
-# SIZE_MAX of the program: its fifth byte tells of 32 or 64 bits.
-UNKNOWN = (1 << 32 * KEYVETO.read_bytes()[4]) - 1
+FOUND = "def found(i, kind, *more): tell(16, number(i), number(kind), *more)\n"
+FACTOR, PRIME, SQUARE, FERMAT, ROCA, SMALL_D = range(1, 7)
 PROGRESS = "while True: tell(15, text('x'), number(0), number(1), number(2))"
 REFUSED = {
     "says nothing": "",
@@ -86,19 +84,15 @@ REFUSED = {
     "is killed behind an answer": f"hello(); found(0, {PRIME}); os.kill(os.getpid(), signal.SIGKILL)",
     "opens a file": "hello(); opened(b'/etc/passwd')",
     "sends half an answer": "hello(); tell(16, number(0)); answer()",
-    "sends more than an answer": f"hello(); found(0, {PRIME}, 0, b'x'); answer()",
+    "sends more than an answer": f"hello(); found(0, {PRIME}, b'x'); answer()",
     "finds nothing": "hello(); found(0, 0); answer()",
-    "finds an unknown class": "hello(); found(0, 8); answer()",
+    "finds an unknown class": "hello(); found(0, 7); answer()",
     "finds a huge class": f"hello(); found(0, {(1 << 32) + PRIME}); answer()",
     "finds a private exponent of a modulus": f"hello(); found(0, {SMALL_D}); answer()",
     "finds a prime of an exponent": f"hello(); found(1, {PRIME}); answer()",
-    "finds a shared prime of an exponent": f"hello(); found(1, {SHARED}, 0); answer()",
     "finds more than was asked": f"hello(); found(2, {PRIME}); answer()",
     "finds one twice": f"hello(); found(0, {PRIME}); found(0, {SQUARE}); answer()",
     "finds them in disorder": f"hello(); found(1, {SMALL_D}); found(0, {PRIME}); answer()",
-    "shares a prime with itself": f"hello(); found(0, {SHARED}, 0); answer()",
-    "shares a prime with none": f"hello(); found(0, {SHARED}, 1); answer()",
-    "shares a prime far away": f"hello(); found(0, {SHARED}, 1 << 60); answer()",
     # There is no terminal: it is asked for no progress.
     "tells of progress for ever": f"hello()\n{PROGRESS}",
 }
@@ -128,7 +122,7 @@ def test_answers_that_no_test_gives_are_an_error(hostile, says):
 
 @pytest.mark.parametrize("says, source", ((f"found(0, {PRIME})", "rsa-prime"), (f"found(1, {SMALL_D})", "rsa-small-d"),
                                           (f"found(0, {PRIME}); found(1, {ROCA})", "rsa-roca"),
-                                          (f"found(0, {SHARED}, {UNKNOWN})", "rsa-shared-prime")))
+                                          (f"found(1, {FACTOR})", "rsa-factor")))
 def test_what_it_finds_is_told(hostile, says, source):
     """It may lie about the keys that it tests, and about nothing else."""
     done = hostile(f"hello(); {says}")
@@ -179,5 +173,5 @@ def test_an_audit_whose_tests_fail_names_nothing(world, scratch):
     done = subprocess.run([program, "audit", "--config", config], stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, timeout=PATIENCE, text=True)
     equal(done.returncode, 2, done)
-    contains(done.stderr, "keyveto: the moduli cannot be compared: the worker could not do it\n")
+    contains(done.stderr, "keyveto: the moduli cannot be tested: the worker could not do it\n")
     lacks(done.stdout, "listed")

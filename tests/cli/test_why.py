@@ -241,6 +241,14 @@ def test_only_a_publishers_list_is_said_to_have_a_lookup_file(world):
     contains(why(made()["ed25519"].public, blocklist=world)[0], "  private half not known here\n")
 
 
+def test_a_list_of_keys_that_share_primes_is_explained(scratch):
+    """An older version made it, as weak.dat: it is consulted as before."""
+    key, path = made()["rsa"], scratch / "weak.dat"
+    write_list(path, [(digest, 7) for digest in hashes(key)], "7 rsa-shared-prime\n")
+    contains(why(key.public, blocklist=path)[0], "rsa-shared-prime", "An older keyveto put it into this list",
+             "a multiple of a modulus", "keyveto allow lets it in")
+
+
 def test_the_lookup_file_is_not_read_whole(scratch, world):
     rnd = random.Random(3)
     own = f"{hashes(made()['rsa'])[0][:8].hex()};found\n"

@@ -90,7 +90,7 @@ def weak():
         ("rsa-fermat", key("half", p * next_prime(p // 2))),
         ("rsa-fermat", key("three-quarters", p * next_prime(3 * p // 4))),
         ("rsa-factor", key("times-1009", 1009 * prime(2038))),
-        ("rsa-factor", key("times-1048573", 1048573 * prime(1012) * q)),
+        ("rsa-factor", key("times-65521", 65521 * prime(1016) * q)),
         ("rsa-roca", key("roca", roca_prime(rnd, 512) * roca_prime(rnd, 512))),
         ("rsa-small-d", small_d(p, q, 64, phi)),
         ("rsa-small-d", small_d(p, q, 500, phi)),
@@ -112,7 +112,7 @@ def sound():
         key("exponent-3", prime(1024, 3) * prime(1024, 4), 3),
         key("large-exponent", prime(1024, 5) * prime(1024, 6), prime(2000)),
         key("far-apart", prime(1024, 7) * next_prime(prime(1024, 7) ^ 1 << 930)),
-        key("times-1048583", 1048583 * prime(1012, 8) * prime(1015, 8)),
+        key("times-65537", 65537 * prime(1016, 8) * prime(1015, 8)),
         key("four-thousand", prime(2048, 9) * prime(2048, 10)),
     ]
 
@@ -122,3 +122,8 @@ def sharing():
     """Two keys with one prime, and a third with both primes of the first two's others."""
     p, q, r = prime(1024, 20), prime(1024, 21), prime(1024, 22)
     return [key("pq", p * q), key("pr", p * r), key("qr", q * r)]
+
+
+def multiple():
+    """A key whose modulus is that of the first of these times a prime, as anybody can make it."""
+    return key("multiple", prime(1024, 20) * prime(1024, 21) * prime(1024, 23))

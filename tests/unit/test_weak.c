@@ -1,32 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Compares the search for shared primes with all pairs, and the tests of one
- * modulus with keys that are made to be found or to be sound. tests/cli has keys
- * that OpenSSL made, and badkeys' classes.
+ * Compares the tests of one modulus with keys that are made to be found or to be
+ * sound. tests/cli has keys that OpenSSL made, and badkeys' classes.
  */
-#include "weak/common.h"
+#include "weak/rsa.h"
 
 #include "testlib.h"
 
 #include <gmp.h>
-#include <string.h>
 
 #include "weak/moduli.h"
 #include "weak/roca.h"
 
-#define MODULI_MAX 60
-#define ROUNDS 90
-
 static gmp_randstate_t rng;
-static mpz_t small; /* the product of the primes below WEAK_FACTOR_BELOW */
 
 static int
 begin(void **state)
 {
 	gmp_randinit_default(rng);
 	gmp_randseed_ui(rng, 20261124);
-	mpz_init(small);
-	mpz_primorial_ui(small, WEAK_FACTOR_BELOW);
 	return test_begin(state);
 }
 
@@ -34,7 +26,6 @@ static int
 end(void **state)
 {
 	(void)state;
-	mpz_clear(small);
 	gmp_randclear(rng);
 	return 0;
 }
@@ -69,8 +60,6 @@ find(const mpz_t n, const mpz_t e)
 	    WEAK_PRIME :
 	    class;
 }
-
-/* --- one modulus -------------------------------------------------------- */
 
 static void
 assert_class(const mpz_t n, unsigned long e, enum weak_class want)
@@ -207,6 +196,37 @@ small_private_exponents_are_found(void **state)
 	mpz_clears(p, q, phi, d, e, n, g, NULL);
 }
 
+static bool
+is_prime(unsigned long n)
+{
+	for (unsigned long i = 2; i * i <= n; i++)
+		if (n % i == 0)
+			return false;
+	return n > 1;
+}
+
+/* Each prime at both ends is tried, and none from 2^16 on. */
+static void
+small_factors_are_found(void **state)
+{
+	mpz_t p, n;
+
+	(void)state;
+	mpz_inits(p, n, NULL);
+	make_prime(p, 1000);
+	for (unsigned long f = 2; f < 66000; f = f == 2000 ? 64000 : f + 1) {
+		mpz_mul_ui(n, p, f);
+		if (is_prime(f))
+			assert_class(n, 65537,
+			    f < 65536 ? WEAK_FACTOR : WEAK_NONE);
+	}
+	/* Under an exponent that is tested by itself, too. */
+	mpz_mul_ui(n, p, 65521);
+	make_prime(p, 2000);
+	assert_string_equal(weak_class_name(find(n, p)), "rsa-factor");
+	mpz_clears(p, n, NULL);
+}
+
 /* A prime as RSALib made it: k * M + (65537^a mod M). */
 static void
 make_roca_prime(mpz_t p, const mpz_t m, unsigned int bits)
@@ -302,104 +322,6 @@ tiny_and_odd_numbers_end(void **state)
 	mpz_clears(n, e, NULL);
 }
 
-/* --- many moduli -------------------------------------------------------- */
-
-static void
-count_steps(size_t steps, void *arg)
-{
-	*(size_t *)arg += steps;
-}
-
-/* Fails unless the answer is that of comparing all pairs. */
-static void
-assert_as_pairs(mpz_t *n, size_t count, size_t threads)
-{
-	struct kv_span span[MODULI_MAX];
-	struct weak_common found[MODULI_MAX];
-	size_t steps = 0;
-	mpz_t g;
-
-	mpz_init(g);
-	for (size_t i = 0; i < count; i++)
-		span[i] = export_number(n[i]);
-	memset(found, 0xff, sizeof(found));
-	assert_true(
-	    weak_common_find(span, count, threads, found, count_steps, &steps));
-	assert_int_equal(steps, weak_common_steps(count));
-	for (size_t i = 0; i < count; i++) {
-		enum weak_class want = WEAK_NONE;
-
-		for (size_t j = 0; j < count; j++) {
-			mpz_gcd(g, n[i], n[j]);
-			if (i != j && mpz_cmp_ui(g, 1) != 0)
-				want = WEAK_SHARED_PRIME;
-		}
-		mpz_gcd(g, n[i], small);
-		if (mpz_cmp_ui(g, 1) != 0)
-			want = WEAK_FACTOR;
-		assert_int_equal(found[i].class, want);
-		if (want != WEAK_SHARED_PRIME) {
-			assert_true(found[i].other == WEAK_COMMON_UNKNOWN);
-			continue;
-		}
-		assert_true(found[i].other < count && found[i].other != i);
-		mpz_gcd(g, n[i], n[found[i].other]);
-		assert_true(mpz_cmp_ui(g, 1) != 0);
-	}
-	mpz_clear(g);
-}
-
-/* Whether n is among the first count of v. */
-static bool
-is_among(mpz_t *v, size_t count, const mpz_t n)
-{
-	for (size_t i = 0; i < count; i++)
-		if (mpz_cmp(v[i], n) == 0)
-			return true;
-	return false;
-}
-
-/* Moduli of two or three primes out of few or many. */
-static void
-shared_primes_are_those_of_all_pairs(void **state)
-{
-	mpz_t prime[200], n[MODULI_MAX];
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(prime); i++) {
-		mpz_init(prime[i]);
-		make_prime(prime[i], i < 5 ? 12 : 30);
-	}
-	for (size_t i = 0; i < MODULI_MAX; i++)
-		mpz_init(n[i]);
-	for (size_t round = 0; round < ROUNDS; round++) {
-		const size_t pool = round % 3 == 0 ? 20 : COUNT(prime);
-		const size_t count = 1 + round % MODULI_MAX;
-
-		for (size_t i = 0; i < count; i++)
-			do {
-				size_t primes = 2 + gmp_urandomm_ui(rng, 8) / 7;
-
-				mpz_set_ui(n[i], 1);
-				while (primes-- > 0)
-					mpz_mul(n[i], n[i],
-					    prime[gmp_urandomm_ui(rng, pool)]);
-			} while (is_among(n, i, n[i]));
-		assert_as_pairs(n, count, 1 + round % 3);
-	}
-	for (size_t i = 0; i < COUNT(prime); i++)
-		mpz_clear(prime[i]);
-	for (size_t i = 0; i < MODULI_MAX; i++)
-		mpz_clear(n[i]);
-}
-
-static void
-no_moduli_are_no_error(void **state)
-{
-	(void)state;
-	assert_true(weak_common_find(NULL, 0, 1, NULL, count_steps, NULL));
-}
-
 static void
 a_modulus_is_kept_once(void **state)
 {
@@ -430,11 +352,10 @@ main(void)
 		TEST(powers_are_found),
 		TEST(close_primes_are_found),
 		TEST(small_private_exponents_are_found),
+		TEST(small_factors_are_found),
 		TEST(roca_is_found),
 		TEST(logarithms_that_do_not_agree_are_no_roca),
 		TEST(tiny_and_odd_numbers_end),
-		TEST(shared_primes_are_those_of_all_pairs),
-		TEST(no_moduli_are_no_error),
 		TEST(a_modulus_is_kept_once),
 	};
 
