@@ -223,7 +223,7 @@ check_line(const uint8_t *data, size_t size, const struct kv_judge *judge)
 			continue;
 		FUZZ_CHECK((line.key.type != KV_KEY_NONE) ==
 		    (tags[i] == READING_LINE_KEY));
-		FUZZ_CHECK(line.ca.type == KV_KEY_NONE || !line.is_free);
+		FUZZ_CHECK(!line.is_ca || tags[i] == READING_LINE_KEY);
 		FUZZ_CHECK(
 		    (line.reason != NULL) == (tags[i] == READING_LINE_PROBLEM));
 		FUZZ_CHECK(strlen(line.type) < sizeof(line.type));

@@ -2,10 +2,8 @@
 #include "account_lines.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "kv_lines.h"
-#include "line_options.h"
 #include "reading/finding.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
@@ -15,15 +13,6 @@
 #define LINE_BYTES (256 * 1024)
 /* Limits memory use. */
 #define OUTPUT_MAX (64 * 1024)
-
-static unsigned int
-free_flag(const struct kv_line *line, int64_t now)
-{
-	/* sshd compares no certificate with the key that a client has. */
-	return !line->key.is_cert && line_options_are_free(line->options, now) ?
-	    READING_FREE :
-	    0;
-}
 
 /* What judges the keys of lines. */
 struct judging {
@@ -47,14 +36,13 @@ add_verdict(struct record_out *o, const struct judging *j,
 
 static void
 send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
-    int64_t now, const struct judging *j)
+    const struct judging *j)
 {
-	unsigned int flags = free_flag(line, now);
+	const unsigned int flags = kv_line_has_option(line->options,
+				       "cert-authority") ?
+	    READING_CA :
+	    0;
 
-	if (kv_line_has_option(line->options, "cert-authority"))
-		flags |= READING_CA;
-	if (line_options_have_expired(line->options, now))
-		flags |= READING_EXPIRED;
 	record_begin(o, READING_LINE_KEY);
 	record_add(o, R_ANY(number), R_VALUE(flags));
 	reading_add_blob(o, &line->key.key);
@@ -66,11 +54,9 @@ send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
 }
 
 static void
-send_unknown(struct record_out *o, uint64_t number, const struct kv_line *line,
-    int64_t now)
+send_unknown(struct record_out *o, uint64_t number, const struct kv_line *line)
 {
-	record_send(o, READING_LINE_UNKNOWN, R_ANY(number),
-	    R_VALUE(free_flag(line, now)), R_SPAN(line->type));
+	record_send(o, READING_LINE_UNKNOWN, R_ANY(number), R_SPAN(line->type));
 }
 
 static void
@@ -82,7 +68,7 @@ send_problem(struct record_out *o, uint64_t number, enum kv_err err, int error)
 
 static void
 read_line(struct record_out *out, uint64_t number, struct kv_span text,
-    int64_t now, const struct judging *j)
+    const struct judging *j)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	struct kv_line line;
@@ -91,10 +77,10 @@ read_line(struct record_out *out, uint64_t number, struct kv_span text,
 	if (err == KV_OK && line.is_blank)
 		return;
 	if (err == KV_OK)
-		send_key(out, number, &line, now, j);
+		send_key(out, number, &line, j);
 	else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL)
-		send_unknown(out, number, &line, now);
+		send_unknown(out, number, &line);
 	else
 		send_problem(out, number, err, errno);
 	if (out->len >= OUTPUT_MAX)
@@ -107,7 +93,6 @@ account_lines_read(struct record_out *out, int fd, const struct kv_judge *judge,
 {
 	static uint8_t buf[LINE_BYTES];
 	const struct judging j = { .judge = judge, .used = used };
-	const int64_t now = time(NULL);
 	struct kv_lines lines;
 	struct kv_span text;
 	bool more = true;
@@ -123,7 +108,7 @@ account_lines_read(struct record_out *out, int fd, const struct kv_judge *judge,
 		if (err != KV_OK)
 			send_problem(out, lines.number, err, 0);
 		else if (more)
-			read_line(out, lines.number, text, now, &j);
+			read_line(out, lines.number, text, &j);
 	}
 	record_begin(out, READING_LINES_END);
 	record_end(out);

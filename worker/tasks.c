@@ -87,7 +87,6 @@ static const struct task {
 	{ "judge", 2, task_judge, NULL },
 	{ "pack", 2, task_pack, NULL },
 	{ "delta", 4, task_delta, NULL },
-	{ "revoked", 1, task_revoked, task_revoked_enter },
 	{ "weak", 1, task_weak, NULL },
 };
 

@@ -39,8 +39,6 @@ bool task_keygen(struct task_work *t);
 bool task_signer(struct task_work *t);
 bool task_convert(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
-bool task_revoked(struct task_work *t);
-unsigned int task_revoked_enter(struct task_work *t, uint64_t memory);
 bool task_journal(struct task_work *t);
 unsigned int task_journal_enter(struct task_work *t, uint64_t memory);
 bool task_split(struct task_work *t);

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "accounts/openers.h"
-#include "accounts/revoked.h"
-#include "accounts/way_in.h"
 #include "base/io.h"
 #include "host/fuse_mounts.h"
 #include "host/root_file.h"
@@ -28,9 +26,6 @@
 /* Descriptors of the process besides those. */
 #define OTHERS_MAX 96
 
-/* How often one account's keys are looked up in RevokedKeys. */
-#define REVOKED_MAX 64
-
 #define INVALID_DATA "the process that opened its files sent invalid data"
 #define TOO_LONG "reading its files took too long (--timeout)"
 
@@ -45,8 +40,6 @@ struct step {
 	char *reason; /* OPENER_PROBLEM */
 	/* OPENER_FILE. It is open here until it is read: the reader may end. */
 	int fd;
-	uint64_t ways;
-	bool insecure; /* sshd does not use it */
 	bool sent;
 	struct step *next;
 };
@@ -79,85 +72,6 @@ struct run {
 
 /* --- what a key means for its account ------------------------------------- */
 
-/* Keeps a key that may be revoked. Without memory it is left out. */
-static void
-add_candidate(struct audit_found *found, struct kv_span blob, uint64_t ways)
-{
-	struct audit_candidate *c = &found->candidate[found->n_candidates];
-
-	if (ways == 0 || blob.len == 0 || (c->blob = malloc(blob.len)) == NULL)
-		return;
-	memcpy(c->blob, blob.p, blob.len);
-	c->len = blob.len;
-	c->ways = ways;
-	found->n_candidates++;
-}
-
-/* The ways in that a key adds to those that are known of its account. */
-struct gain {
-	uint64_t sure;
-	uint64_t revocable; /* unless RevokedKeys have it */
-};
-
-/* ways are those on which nothing in its line stands against the key. */
-static struct gain
-find_gain(const struct audit_found *found, uint64_t ways, const char *type,
-    unsigned int bits)
-{
-	const struct audit_policy *policy = found->policy;
-	const bool full = found->n_candidates == AUDIT_CANDIDATES_MAX;
-	struct gain gain = { 0 };
-
-	/* Those that found has need no second key. */
-	ways &= ~found->sure;
-	for (size_t i = 0; ways != 0 && i < policy->n_ways; i++) {
-		const struct audit_way *way = &policy->way[i];
-		const uint64_t bit = (uint64_t)1 << i;
-
-		if ((ways & bit) == 0 || (way->revokes && full) ||
-		    !way_in_accepts(way->settings, type, bits))
-			continue;
-		*(way->revokes ? &gain.revocable : &gain.sure) |= bit;
-	}
-	return gain;
-}
-
-/* An empty blob: of an unknown type. */
-static void
-add_gain(struct audit_found *found, const struct gain *gain,
-    struct kv_span blob)
-{
-	found->sure |= gain->sure;
-	add_candidate(found, blob, gain->revocable);
-}
-
-/*
- * Adds the ways on which sshd may let a refused key in: RevokedKeys do not have
- * it. found->checked bounds the time that an account's many keys may take.
- */
-static void
-add_lost(struct audit_found *found, uint64_t ways, struct kv_span blob)
-{
-	const struct audit_policy *policy = found->policy;
-
-	ways &= ~found->lost;
-	for (size_t i = 0; ways != 0 && i < policy->n_ways; i++) {
-		const struct audit_way *way = &policy->way[i];
-
-		if ((ways >> i & 1) == 0)
-			continue;
-		/* Below another root, the RevokedKeys are of another machine. */
-		if (way->doubtful || !way->revokes || *found->root != '\0' ||
-		    found->checked >= REVOKED_MAX) {
-			found->lost |= (uint64_t)1 << i;
-			continue;
-		}
-		found->checked++;
-		if (!revoked_has(way->settings, blob, false))
-			found->lost |= (uint64_t)1 << i;
-	}
-}
-
 /* Reports a key of a line, with what the reader says of it. */
 static void
 report_one_key(struct run *run, const struct input_key *key,
@@ -181,10 +95,6 @@ report_line_key(struct run *run, const struct step *file,
 	struct report *r = run->r;
 	struct audit_found *found = &run->found;
 	const struct report before = *r;
-	const struct kv_pubkey *last = line->ca.type != KV_KEY_NONE ?
-	    &line->ca :
-	    &line->key;
-	struct gain gain = { 0 };
 	struct input_key key = {
 		.path = file->path,
 		.line = line->number,
@@ -195,10 +105,6 @@ report_line_key(struct run *run, const struct step *file,
 		.bits = kv_pubkey_bits(&line->key),
 	};
 
-	if (line->is_free && !file->insecure)
-		gain = find_gain(found, file->ways, kv_keytype_name(last->type),
-		    kv_pubkey_bits(last));
-	r->only_refused = gain.sure == 0 && gain.revocable == 0;
 	report_one_key(run, &key, &line->key_found);
 	if (line->ca.type != KV_KEY_NONE) {
 		key.part = KV_PART_CA;
@@ -209,13 +115,8 @@ report_line_key(struct run *run, const struct step *file,
 		/* One of its keys alone lets nobody in. */
 		r->usable = before.usable + (r->usable - before.usable == 2);
 	}
-	if (r->refused > before.refused)
-		found->refused |= file->ways;
-	r->only_refused = false;
-	if (r->usable > before.usable)
-		add_gain(found, &gain, line->blob);
-	if (r->refused > before.refused && !line->has_expired)
-		add_lost(found, file->ways, line->blob);
+	*(r->refused > before.refused ? &found->refused :
+					&found->let_in) = true;
 }
 
 static void
@@ -230,20 +131,11 @@ report_unknown_type(struct run *run, const struct step *file,
 		.type = line->type,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
+	struct audit_found *found = &run->found;
 	const uint64_t refused = r->refused;
-	struct gain gain;
 
 	report_problem(r, &p);
-	/* Such a key has no blob to look for in RevokedKeys. */
-	if (r->refused > refused) {
-		run->found.refused |= file->ways;
-		run->found.lost |= file->ways;
-	}
-	if (r->judge->config.on_unsupported != KV_ACTION_DENY &&
-	    line->is_free && !file->insecure) {
-		gain = find_gain(&run->found, file->ways, line->type, 0);
-		add_gain(&run->found, &gain, (struct kv_span){ 0 });
-	}
+	*(r->refused > refused ? &found->refused : &found->let_in) = true;
 }
 
 /* --- the steps ------------------------------------------------------------ */
@@ -274,8 +166,6 @@ begin_account(struct run *run)
 
 	run->found = (struct audit_found){
 		.account = &a->accounts->v[place],
-		.policy = a->policy_of[place],
-		.root = a->root,
 		.before = *run->r,
 	};
 	run->r->account = run->found.account->name;
@@ -291,8 +181,6 @@ close_account(struct run *run)
 	run->r->account = NULL;
 	found->after = *run->r;
 	run->ok = run->ok && run->done(found, run->arg);
-	for (size_t i = 0; i < found->n_candidates; i++)
-		free(found->candidate[i].blob);
 	run->begun = false;
 }
 
@@ -520,13 +408,6 @@ add_step(struct run *run, const struct step *model)
 /* --- what the openers say ------------------------------------------------- */
 
 static bool
-parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
-{
-	return record_get(b, R_ANY(s->ways), R_FLAG(s->insecure)) &&
-	    (s->fd = orders_next_descriptor(in)) != -1;
-}
-
-static bool
 parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
     struct orders *in, size_t account)
 {
@@ -534,7 +415,7 @@ parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
 	bool ok = (s.path = record_copy_text(b)) != NULL;
 
 	if (tag == OPENER_FILE)
-		ok = ok && parse_file(b, in, &s);
+		ok = ok && (s.fd = orders_next_descriptor(in)) != -1;
 	else if (tag == OPENER_PROBLEM)
 		ok = ok && (s.reason = record_copy_text(b)) != NULL;
 	else
@@ -671,9 +552,6 @@ free_run(struct run *run)
 {
 	while (run->head != NULL)
 		remove_head(run);
-	if (run->begun)
-		for (size_t i = 0; i < run->found.n_candidates; i++)
-			free(run->found.candidate[i].blob);
 	run->r->account = NULL;
 	free(run->broken);
 }

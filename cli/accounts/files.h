@@ -20,29 +20,12 @@ struct audit_readers {
 	unsigned int timeout;
 };
 
-/* A key that is sure to let in, unless RevokedKeys has it. */
-struct audit_candidate {
-	uint8_t *blob;
-	size_t len;
-	uint64_t ways; /* the bits of the ways in on which it is sure then */
-};
-
-#define AUDIT_CANDIDATES_MAX 32
-
 /* What was found of an account. */
 struct audit_found {
 	const struct account *account;
-	const struct audit_policy *policy;
-	const char *root;
 	struct report before, after; /* the totals */
-	/* The bits of the ways in on which there is: */
-	uint64_t refused;     /* a listed key that the configuration refuses */
-	uint64_t lost;	      /* such a key that sshd may let in now */
-	uint64_t sure;	      /* a key that is not listed, and sure to let in */
-	unsigned int checked; /* how often RevokedKeys were looked at */
-	/* Keys of the ways with RevokedKeys; only the first ones. */
-	struct audit_candidate candidate[AUDIT_CANDIDATES_MAX];
-	size_t n_candidates;
+	bool refused; /* a key that the configuration refuses as listed */
+	bool let_in;  /* another key */
 };
 
 /*

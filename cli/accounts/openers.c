@@ -126,10 +126,9 @@ copy_if_fuse(int *fdp)
 
 /* Hands a file over. */
 static void
-send_file(const struct opener *r, const char *path, int fd, bool insecure)
+send_file(const struct opener *r, const char *path, int fd)
 {
 	begin_record(r, OPENER_FILE, path);
-	record_add(r->records, R_ANY(r->pattern.ways), R_FLAG(insecure));
 	record_end(r->records);
 	r->files->fd[r->files->n++] = fd;
 }
@@ -199,15 +198,14 @@ report_awaited_mount(const struct opener *r, const char *path)
 static void
 open_file(const struct opener *r, const char *path)
 {
-	bool insecure, copied;
+	bool copied;
 	char why[KV_USERFILE_WHY_BYTES];
 	struct stat st;
 	enum kv_err err;
 	int fd, error;
 
 	err = kv_userfile_open(path, &r->kv, r->pattern.strictmodes, &fd, why);
-	insecure = err == KV_ERR_INSECURE;
-	if (insecure) {
+	if (err == KV_ERR_INSECURE) {
 		begin_record(r, OPENER_NOTE, why);
 		record_end(r->records);
 		err = kv_userfile_open(path, &r->kv, KV_STRICTMODES_NO, &fd,
@@ -230,7 +228,7 @@ open_file(const struct opener *r, const char *path)
 		copied = copy_if_fuse(&fd);
 		error = errno;
 		if (fd != -1)
-			send_file(r, path, fd, insecure);
+			send_file(r, path, fd);
 		if (!copied)
 			send_problem(r, path, strerror(error));
 	}

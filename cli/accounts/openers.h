@@ -22,7 +22,7 @@ struct openers {
 
 /* What one sends of an account: records in packets, and descriptors. */
 enum opener_tag {
-	OPENER_FILE = 1, /* path, ways, insecure (0, 1); one descriptor */
+	OPENER_FILE = 1, /* path; one descriptor */
 	OPENER_PROBLEM,	 /* path, reason */
 	OPENER_NOTE,	 /* text */
 	OPENER_END,	 /* "": no more of this account */

@@ -7,8 +7,6 @@
 #include <strings.h>
 
 #include "sshd_config/match.h"
-#include "sshd_config/overview.h"
-#include "sshd_config/words.h"
 
 /* Names of an account's groups. */
 struct names {
@@ -77,22 +75,6 @@ add_value(struct origin_values *v, size_t line, enum sshd_match_answer counts)
 		v->too_many = true;
 }
 
-/* Whether a line that counts for some logins may keep the account out. */
-static bool
-may_refuse(const struct sshd_line *l, bool *root_only)
-{
-	*root_only = strcasecmp(l->keyword, "PermitRootLogin") == 0;
-	if (*root_only)
-		return !sshd_words_is(l->value, "yes") &&
-		    !sshd_words_is(l->value, "prohibit-password") &&
-		    !sshd_words_is(l->value, "without-password");
-	if (strcasecmp(l->keyword, "PubkeyAuthentication") == 0)
-		return !sshd_words_is(l->value, "yes");
-	if (strcasecmp(l->keyword, "AuthenticationMethods") == 0)
-		return !sshd_words_is(l->value, "any");
-	return !sshd_words_none(l->value);
-}
-
 bool
 origin_find(struct origin *o, const struct sshd_tree *t,
     const struct groups *groups, const struct accounts *accounts,
@@ -110,30 +92,23 @@ origin_find(struct origin *o, const struct sshd_tree *t,
 	};
 	const size_t n_sources = sizeof(source) / sizeof(source[0]);
 	struct names names;
-	bool root_only;
 	bool ok = find_names(groups, accounts, account, &names);
 
-	*o = (struct origin){ .doubtful = false };
+	*o = (struct origin){ .files = { .n = 0 } };
 	for (size_t i = 0; ok && i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 		enum sshd_match_answer counts;
 
-		if (l->match == 0 || !sshd_overview_decides(l->keyword))
+		if (l->match == 0)
 			continue;
-		counts = judge_line(t, l, name, &names);
 		for (size_t k = 0; k < n_sources; k++) {
 			if (strcasecmp(l->keyword, source[k].keyword) != 0 ||
 			    source[k].over)
 				continue;
+			counts = judge_line(t, l, name, &names);
 			add_value(source[k].values, i + 1, counts);
 			source[k].over = counts == SSHD_MATCH_ALWAYS;
 		}
-		if (counts != SSHD_MATCH_PERHAPS ||
-		    !sshd_settings_is_login(l->keyword) ||
-		    !may_refuse(l, &root_only))
-			continue;
-		o->doubtful |= !root_only;
-		o->doubtful_for_root |= root_only;
 	}
 	for (size_t k = 0; k < n_sources; k++)
 		if (!source[k].over)
@@ -162,7 +137,6 @@ origin_name(const struct origin *o)
 	print_values(out, &o->files);
 	print_values(out, &o->command);
 	print_values(out, &o->user_ca);
-	fprintf(out, "%d%d", o->doubtful, o->doubtful_for_root);
 	if (fclose(out) == 0)
 		return name;
 	free(name);

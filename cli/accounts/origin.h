@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * accounts/origin: what sshd's lines say of an account if Match blocks look at
- * more than the account, such as the client's address. sshd -T answers for one
- * client only.
+ * accounts/origin: which files, commands and CAs sshd's lines give an account if
+ * Match blocks look at more than the account, such as the client's address.
+ * sshd -T answers for one client only.
  */
 #ifndef CLI_ACCOUNTS_ORIGIN_H
 #define CLI_ACCOUNTS_ORIGIN_H
@@ -25,8 +25,6 @@ struct origin_values {
 /* All zeroes: nothing depends on the origin. */
 struct origin {
 	struct origin_values files, command, user_ca;
-	/* From some addresses, sshd may refuse everybody, or root. */
-	bool doubtful, doubtful_for_root;
 };
 
 /*

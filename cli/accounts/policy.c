@@ -10,7 +10,6 @@
 
 #include "base/io.h"
 #include "accounts/origin.h"
-#include "accounts/revoked.h"
 #include "base/room.h"
 #include "host/groups.h"
 #include "host/root_file.h"
@@ -38,13 +37,12 @@ struct finder {
 void
 audit_pattern_join(struct audit_pattern *p, const struct audit_pattern *other)
 {
-	p->ways |= other->ways;
 	/* The stricter one: a doubt is a no. */
 	if (other->strictmodes < p->strictmodes)
 		p->strictmodes = other->strictmodes;
 }
 
-/* Adds the ways to a pattern that is there, or a pattern. False with errno. */
+/* Adds a pattern, unless it is there. False with errno. */
 static bool
 add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
 {
@@ -115,11 +113,11 @@ add_written_ca(struct audit_policy *policy, const char *value)
  */
 static bool
 add_guarded(const struct finder *f, struct audit_policy *policy,
-    const char *args, uint64_t ways)
+    const char *args)
 {
 	struct report *r = f->r;
 	const struct kv_config *config = &r->judge->config;
-	struct audit_pattern like = { .ways = ways };
+	struct audit_pattern like = { .text = NULL };
 	char path[4096], why[KV_CONFIG_WHY_BYTES];
 	enum kv_err err = KV_ERR_SYSTEM;
 	struct kv_config own;
@@ -167,7 +165,7 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
  */
 static bool
 add_command(const struct finder *f, struct audit_policy *policy,
-    const char *command, uint64_t ways)
+    const char *command)
 {
 	const char *args;
 	bool guard;
@@ -183,16 +181,12 @@ add_command(const struct finder *f, struct audit_policy *policy,
 			    command);
 		return true;
 	}
-	for (size_t i = 0; i < policy->n_patterns; i++) {
-		if ((policy->pattern[i].ways & ways) == 0)
-			continue;
+	if (policy->reads_files)
 		cli_error(
 		    "warning: AuthorizedKeysFile is not none: sshd lets "
 		    "in the keys of those files without asking the guard %s",
 		    command);
-		break;
-	}
-	return add_guarded(f, policy, args, ways);
+	return add_guarded(f, policy, args);
 }
 
 /* The text of a value; of a global one what sshd prints. */
@@ -220,76 +214,54 @@ add_written(struct audit_policy *policy, const char *value,
 
 /* How sshd itself reads its files. */
 static struct audit_pattern
-sshds_pattern(const struct finder *f, const struct sshd_settings *s,
-    uint64_t ways)
+sshds_pattern(const struct finder *f, const struct sshd_settings *s)
 {
 	return (struct audit_pattern){
 		.strictmodes = s->strictmodes ?
 		    f->r->judge->config.strictmodes :
 		    KV_STRICTMODES_NO,
 		.wildcards = f->sshd_wildcards,
-		.ways = ways,
 	};
 }
 
 /*
- * Adds a way for each pair of a value of AuthorizedKeysFile and one of
- * AuthorizedKeysCommand. commands are those of the pairs. False with errno.
+ * Adds the files that AuthorizedKeysFile names for some clients. False with
+ * errno.
  */
 static bool
-add_pairs(struct finder *f, struct audit_policy *policy, const struct origin *o)
+add_files_by_origin(struct finder *f, struct audit_policy *policy,
+    const struct origin_values *files)
 {
-	const struct sshd_settings *s = policy->settings;
-	const size_t n_files = o->files.n, n_commands = o->command.n;
-	const struct audit_way like = policy->way[0];
-	uint64_t of_file[ORIGIN_VALUES_MAX] = { 0 },
-		 of_command[ORIGIN_VALUES_MAX] = { 0 };
+	const struct audit_pattern like = sshds_pattern(f, policy->settings);
 	bool ok = true;
 
-	for (size_t i = 0; i < n_files * n_commands; i++) {
-		size_t w = policy->n_ways;
-
-		if (w < AUDIT_WAYS_MAX)
-			policy->way[policy->n_ways++] = like;
-		else
-			w = AUDIT_WAYS_MAX - 1;
-		of_file[i / n_commands] |= (uint64_t)1 << w;
-		of_command[i % n_commands] |= (uint64_t)1 << w;
-	}
-	if (o->files.too_many || o->command.too_many || o->user_ca.too_many ||
-	    n_files * n_commands >= AUDIT_WAYS_MAX)
-		report_problem_at(f->r, f->sshd->path, 0,
-		    "too many Match blocks that look at where a client "
-		    "connects from set where keys come from");
-	for (size_t i = 0; ok && i < n_files; i++) {
-		const struct audit_pattern new = sshds_pattern(f, s,
-		    of_file[i]);
-		const size_t line = o->files.line[i];
-
-		ok = line == 0 ?
+	for (size_t i = 0; ok && files->by_origin && i < files->n; i++)
+		ok = files->line[i] == 0 ?
 		    add_patterns(policy, f->global->pattern,
-			f->global->n_patterns, new) :
-		    add_written(policy, value_text(f, line, NULL), new);
-	}
-	/* The first way's command, and equal ones, are added by the caller. */
-	for (size_t i = 0; ok && i < n_commands; i++) {
-		const char *command = value_text(f, o->command.line[i],
-		    f->global->keys_command);
-		uint64_t ways = 0;
-		bool had = false;
+			f->global->n_patterns, like) :
+		    add_written(policy, value_text(f, files->line[i], NULL),
+			like);
+	return ok;
+}
 
-		for (size_t j = 0; j < n_commands; j++) {
-			if (strcmp(command,
-				value_text(f, o->command.line[j],
-				    f->global->keys_command)) != 0)
-				continue;
-			ways |= of_command[j];
-			had |= j < i;
-		}
-		if (strcmp(command, s->keys_command) == 0)
-			ways |= 1;
-		if (!had)
-			ok = add_command(f, policy, command, ways);
+/* Adds the files of AuthorizedKeysCommand, for all clients. */
+static bool
+add_commands(struct finder *f, struct audit_policy *policy,
+    const struct origin_values *command)
+{
+	const char *const usual = policy->settings->keys_command;
+	bool ok = add_command(f, policy, usual);
+
+	for (size_t i = 0; ok && command->by_origin && i < command->n; i++) {
+		const char *text = value_text(f, command->line[i],
+		    f->global->keys_command);
+		bool had = strcmp(text, usual) == 0;
+
+		for (size_t j = 0; j < i; j++)
+			had |= strcmp(text,
+				   value_text(f, command->line[j],
+				       f->global->keys_command)) == 0;
+		ok = had || add_command(f, policy, text);
 	}
 	return ok;
 }
@@ -300,11 +272,12 @@ fill_policy(struct finder *f, struct audit_policy *policy,
     const struct origin *o)
 {
 	const struct sshd_settings *s = policy->settings;
-	bool known = false;
 	bool ok = add_patterns(policy, s->pattern, s->n_patterns,
-		      sshds_pattern(f, s, 1)) &&
-	    add_user_ca(policy, s->user_ca);
+		      sshds_pattern(f, s)) &&
+	    add_user_ca(policy, s->user_ca) &&
+	    add_files_by_origin(f, policy, &o->files);
 
+	policy->reads_files = policy->n_patterns > 0;
 	for (size_t i = 0; ok && o->user_ca.by_origin && i < o->user_ca.n;
 	     i++) {
 		const size_t line = o->user_ca.line[i];
@@ -313,14 +286,11 @@ fill_policy(struct finder *f, struct audit_policy *policy,
 		    add_user_ca(policy, f->global->user_ca) :
 		    add_written_ca(policy, value_text(f, line, NULL));
 	}
-	if (!ok || !(o->files.by_origin || o->command.by_origin))
-		return ok && add_command(f, policy, s->keys_command, 1);
-	for (size_t i = 0; i < o->command.n; i++)
-		known |= strcmp(s->keys_command,
-			     value_text(f, o->command.line[i],
-				 f->global->keys_command)) == 0;
-	return (known || add_command(f, policy, s->keys_command, 1)) &&
-	    add_pairs(f, policy, o);
+	if (o->files.too_many || o->command.too_many || o->user_ca.too_many)
+		report_problem_at(f->r, f->sshd->path, 0,
+		    "too many Match blocks that look at where a client "
+		    "connects from set where keys come from");
+	return ok && add_commands(f, policy, &o->command);
 }
 
 static void
@@ -337,7 +307,7 @@ free_policy(struct audit_policy *policy)
 	free(policy);
 }
 
-/* Adds to p a policy with one way, which owns settings. NULL with errno. */
+/* Adds to p a policy, which owns settings. NULL with errno. */
 static struct audit_policy *
 add_policy(struct audit_policies *p, struct sshd_settings *settings)
 {
@@ -350,10 +320,6 @@ add_policy(struct audit_policies *p, struct sshd_settings *settings)
 		return NULL;
 	}
 	policy->settings = settings;
-	policy->way[policy->n_ways++] = (struct audit_way){
-		.settings = settings,
-		.revokes = revoked_any(settings),
-	};
 	p->v[p->n++] = policy;
 	return policy;
 }
@@ -395,15 +361,12 @@ find_policy(struct finder *f, struct sshd_settings *settings,
 		return NULL;
 	}
 	policy->origin = origin;
-	policy->way[0].doubtful = o->doubtful;
-	policy->way[0].doubtful_for_root = o->doubtful_for_root;
 	ok = settings != NULL ?
 	    fill_policy(f, policy, o) :
 	    add_patterns(policy, config->pattern, config->n_patterns,
 		(struct audit_pattern){
 		    .strictmodes = config->strictmodes,
 		    .wildcards = config->wildcards,
-		    .ways = 1,
 		});
 	return ok ? policy : NULL;
 }
@@ -411,7 +374,7 @@ find_policy(struct finder *f, struct sshd_settings *settings,
 static bool
 set_policy_of_all(struct finder *f, struct sshd_settings *settings)
 {
-	const struct origin everywhere = { .doubtful = false };
+	const struct origin everywhere = { .files = { .n = 0 } };
 	struct audit_policy *policy = find_policy(f, settings, &everywhere);
 
 	for (size_t i = 0; i < f->accounts->n; i++)
@@ -440,7 +403,7 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 	char why[1024];
 
 	for (size_t i = 0; ok && i < n; i++) {
-		struct origin o = { .doubtful = false };
+		struct origin o = { .files = { .n = 0 } };
 		struct sshd_settings *s;
 
 		if (like[i] != i) {
@@ -527,21 +490,13 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 	return ok;
 }
 
-/* Adds b's patterns and ways to a's, which has room. False with errno. */
+/* Adds b's patterns to a's. False with errno. */
 static bool
-add_policys_ways(struct audit_policy *a, const struct audit_policy *b)
+add_policys_patterns(struct audit_policy *a, const struct audit_policy *b)
 {
-	const size_t first = a->n_ways;
-	struct audit_pattern new;
-
-	for (size_t i = 0; i < b->n_ways; i++)
-		a->way[a->n_ways++] = b->way[i];
-	for (size_t i = 0; i < b->n_patterns; i++) {
-		new = b->pattern[i];
-		new.ways <<= first;
-		if (!add_pattern(a, &new))
+	for (size_t i = 0; i < b->n_patterns; i++)
+		if (!add_pattern(a, &b->pattern[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -558,18 +513,12 @@ join_policies(struct finder *f, const struct audit_policy *a,
 	for (size_t i = 0; i < f->p->n; i++)
 		if (f->p->v[i]->joined[0] == a && f->p->v[i]->joined[1] == b)
 			return f->p->v[i];
-	if (a->n_ways + b->n_ways > AUDIT_WAYS_MAX) {
-		report_problem_at(f->r, f->sshd->path, 0,
-		    "too many Match blocks that look at where a client "
-		    "connects from, and too many sshd");
-		return a;
-	}
 	if ((joined = add_policy(f->p, NULL)) == NULL)
 		return NULL;
-	joined->n_ways = 0;
 	joined->joined[0] = a;
 	joined->joined[1] = b;
-	return add_policys_ways(joined, a) && add_policys_ways(joined, b) ?
+	return add_policys_patterns(joined, a) &&
+		add_policys_patterns(joined, b) ?
 	    joined :
 	    NULL;
 }

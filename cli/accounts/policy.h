@@ -1,49 +1,35 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * accounts/policy: which files hold the keys that sshd accepts for an account,
- * by each way in, and which keys the audit cannot see.
+ * from whichever client, and which keys the audit cannot see.
  */
 #ifndef CLI_ACCOUNTS_POLICY_H
 #define CLI_ACCOUNTS_POLICY_H
-
-#include <stdint.h>
 
 #include "host/accounts.h"
 #include "kv_config.h"
 #include "reading/report.h"
 #include "sshd_config/sshd_config.h"
 
-/* One bit each. */
-#define AUDIT_WAYS_MAX 64
-
 /* A pattern of authorized keys files. */
 struct audit_pattern {
 	char *text;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	uint64_t ways; /* the bits of the ways by which sshd reads it */
 };
 
 /*
- * One of the sets of files by which sshd may let an account in. An account has
- * several if Match blocks look at more than the account, such as the client's
- * address, or if several sshd run.
+ * All files by which sshd may let an account in. They are of several sets if
+ * Match blocks look at more than the account, such as the client's address, or
+ * if several sshd run.
  */
-struct audit_way {
-	const struct sshd_settings *settings; /* the policy's; or NULL */
-	bool revokes;			      /* sshd has RevokedKeys */
-	/* From some addresses, sshd may refuse everybody, or root. */
-	bool doubtful, doubtful_for_root;
-};
-
 struct audit_policy {
 	struct sshd_settings *settings; /* NULL: sshd could not be asked */
 	/* Each text is there once for each way to treat wildcards. */
 	struct audit_pattern *pattern;
 	size_t n_patterns;
-	struct audit_way way[AUDIT_WAYS_MAX];
-	size_t n_ways;
-	char **user_ca; /* each TrustedUserCAKeys */
+	bool reads_files; /* sshd itself reads some of them */
+	char **user_ca;	  /* each TrustedUserCAKeys */
 	size_t n_user_cas;
 	char *origin; /* of the lines that do not hold from everywhere */
 	const struct audit_policy *joined[2]; /* made of these; or NULL */
@@ -70,7 +56,7 @@ bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 
 void audit_policies_free(struct audit_policies *p);
 
-/* Has p be read by the other's ways, too: the same files. */
+/* Has p stand for the other's files, too: the same ones. */
 void audit_pattern_join(struct audit_pattern *p,
     const struct audit_pattern *other);
 

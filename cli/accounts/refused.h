@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * accounts/refused: audits all accounts and TrustedUserCAKeys, and tells which
- * accounts have listed keys, and which of them have no other key.
+ * accounts/refused: audits all accounts and TrustedUserCAKeys, and tells of which
+ * accounts listed keys are refused, and which of them have no other key.
  */
 #ifndef CLI_ACCOUNTS_REFUSED_H
 #define CLI_ACCOUNTS_REFUSED_H
@@ -10,27 +10,17 @@
 #include "host/accounts.h"
 #include "sshd_config/sshd_config.h"
 
-/* An account with a listed key. */
+/* An account of which the configuration refuses a listed key. */
 struct audit_refused_account {
 	const struct account *account; /* the caller's */
-	/*
-	 * The configuration refuses a listed key of it that sshd may let in
-	 * now: neither DenyUsers and the like, an expiry nor RevokedKeys stands
-	 * against it.
-	 */
-	bool refused;
-	/*
-	 * No other key is sure to let it in, by one of the ways on which it has
-	 * a refused key: see accounts/way_in.
-	 */
-	bool locked_out;
+	bool locked_out;	       /* it refuses each of its keys */
 };
 
 /* All zeroes: none. */
 struct audit_refused {
-	struct audit_table table; /* a row for each of them */
+	struct audit_table table; /* a row for each account with a listed key */
 	struct audit_refused_account *v;
-	size_t n, n_refused, n_locked_out;
+	size_t n, n_locked_out;
 	/*
 	 * Listed CAs in TrustedUserCAKeys. No server knows who has a
 	 * certificate of one, so that they are counted by themselves.

@@ -249,10 +249,10 @@ read_accounts(struct brake *b, bool has_sshd)
 }
 
 static bool
-has_account(const struct audit_refused *h, const struct account *a, size_t *atp)
+has_account(const struct audit_refused *h, const struct account *a)
 {
-	for (*atp = 0; *atp < h->n; ++*atp)
-		if (h->v[*atp].account == a)
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i].account == a)
 			return true;
 	return false;
 }
@@ -273,14 +273,9 @@ add_found(struct audit_refused *all, const struct audit_refused *one)
 		all->unjudged = unjudged;
 	if (v == NULL || unjudged == NULL)
 		return false;
-	for (size_t i = 0; i < one->n; i++) {
-		if (!one->v[i].refused)
-			continue;
-		if (!has_account(all, one->v[i].account, &at))
+	for (size_t i = 0; i < one->n; i++)
+		if (!has_account(all, one->v[i].account))
 			v[all->n++] = one->v[i];
-		else
-			v[at].locked_out |= one->v[i].locked_out;
-	}
 	for (size_t i = 0; i < one->n_unjudged; i++) {
 		for (at = 0; at < all->n_unjudged; at++)
 			if (unjudged[at] == one->unjudged[i])

@@ -9,11 +9,12 @@
  * folder, which may be named soon. Each keyveto.conf by which a guard or a
  * module judges counts: brake/configurations finds them.
  *
- * A change is held if it would refuse a key of root that is let in now, the
- * last key of a member of a group of HoldIfRefused, or a CA in
- * TrustedUserCAKeys; if not all of these keys could be judged; or if it, and
- * the changes since somebody last gave --yes, refuse more accounts than
- * HoldIfRefused allows.
+ * A change is held if it refuses a key in the files of root, or of a member of a
+ * group of HoldIfRefused, or a CA in TrustedUserCAKeys, which keyveto did not
+ * refuse before; if not all of these keys could be judged; or if it, and the
+ * changes since somebody last gave --yes, refuse more accounts than
+ * HoldIfRefused allows. Whether sshd lets such a key in for some other reason is
+ * not asked: only sshd knows.
  */
 #ifndef CLI_BRAKE_BRAKE_H
 #define CLI_BRAKE_BRAKE_H

@@ -93,15 +93,14 @@ report_administrators(const struct change_hold *hold,
 	bool any = false;
 
 	for (size_t i = 0; i < h->found->n; i++) {
-		const struct audit_refused_account *r = &h->found->v[i];
-		const struct account *a = r->account;
+		const struct account *a = h->found->v[i].account;
 
 		if (a->uid == 0)
 			cli_error("%s: %s would refuse a key of %s", h->path,
 			    h->what, a->name);
-		else if (r->locked_out && administrators_has(hold, a))
-			cli_error("%s: %s would refuse the last key of %s, who "
-				  "is in a group of HoldIfRefused",
+		else if (administrators_has(hold, a))
+			cli_error("%s: %s would refuse a key of %s, who is in "
+				  "a group of HoldIfRefused",
 			    h->path, h->what, a->name);
 		else
 			continue;

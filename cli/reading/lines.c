@@ -23,7 +23,7 @@ receive_key(struct kv_bytes *b, uint64_t flags, const struct kv_judge *judge,
 {
 	struct kv_span ca;
 
-	if (flags > (READING_FREE | READING_CA | READING_EXPIRED) ||
+	if (flags > READING_CA ||
 	    !record_get(b, R_SPAN(line->blob), R_SPAN(ca),
 		R_SPAN(line->comment)) ||
 	    !reading_parse_blob(line->blob, &line->key) ||
@@ -31,18 +31,16 @@ receive_key(struct kv_bytes *b, uint64_t flags, const struct kv_judge *judge,
 	    !receive_verdict(b, judge, &line->key_found) ||
 	    (ca.len > 0 && !receive_verdict(b, judge, &line->ca_found)))
 		return false;
-	line->is_ca = (flags & READING_CA) != 0;
-	line->has_expired = (flags & READING_EXPIRED) != 0;
-	/* A certificate lets nobody in by itself. */
-	return ca.len == 0 || !line->is_free;
+	line->is_ca = flags == READING_CA;
+	return true;
 }
 
 static bool
-receive_unknown(struct kv_bytes *b, uint64_t flags, struct reading_line *line)
+receive_unknown(struct kv_bytes *b, struct reading_line *line)
 {
 	struct kv_span type;
 
-	if (flags > READING_FREE || !record_get(b, R_SPAN(type)))
+	if (!record_get(b, R_SPAN(type)))
 		return false;
 	snprintf(line->type, sizeof(line->type), "%.*s",
 	    (int)(type.len < sizeof(line->type) ? type.len :
@@ -70,18 +68,19 @@ bool
 reading_receive_line(uint8_t tag, struct kv_bytes b,
     const struct kv_judge *judge, struct reading_line *line)
 {
-	uint64_t flags;
+	uint64_t how; /* flags, or an enum kv_err */
 	bool ok = false;
 
 	*line = (struct reading_line){ .number = 0 };
-	if (!record_get(&b, R_ANY(line->number), R_ANY(flags)))
+	if (!record_get(&b, R_ANY(line->number)))
 		return false;
-	if (tag == READING_LINE_KEY || tag == READING_LINE_UNKNOWN) {
-		line->is_free = (flags & READING_FREE) != 0;
-		ok = tag == READING_LINE_KEY ?
-		    receive_key(&b, flags, judge, line) :
-		    receive_unknown(&b, flags, line);
-	} else if (tag == READING_LINE_PROBLEM)
-		ok = receive_problem(&b, flags, line);
+	if (tag == READING_LINE_UNKNOWN)
+		ok = receive_unknown(&b, line);
+	else if (tag == READING_LINE_KEY)
+		ok = record_get(&b, R_ANY(how)) &&
+		    receive_key(&b, how, judge, line);
+	else if (tag == READING_LINE_PROBLEM)
+		ok = record_get(&b, R_ANY(how)) &&
+		    receive_problem(&b, how, line);
 	return ok && b.left == 0;
 }

@@ -13,9 +13,7 @@
 
 /* What the records say of the options of a line. */
 enum {
-	READING_FREE = 1,
-	READING_CA = 2,
-	READING_EXPIRED = 4,
+	READING_CA = 1,
 };
 
 /* A line that was received. Spans and keys last as long as the record. */
@@ -28,9 +26,6 @@ struct reading_line {
 	/* What is said of key and ca, if they were judged: the verdict alone. */
 	struct finding key_found, ca_found;
 	bool is_ca; /* the options have cert-authority */
-	bool has_expired;
-	/* READING_LINE_KEY, READING_LINE_UNKNOWN: nothing stands against it */
-	bool is_free;
 	char
 	    type[READING_TYPE_BYTES]; /* READING_LINE_UNKNOWN; may be cut off */
 	/* READING_LINE_PROBLEM: number is 0 if it is about the whole file */

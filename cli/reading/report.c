@@ -90,7 +90,7 @@ count_by_action(struct report *r, const struct input_key *key,
 	const bool listed = d->verdict == KV_VERDICT_LISTED;
 	struct kv_decision known = { .verdict = KV_VERDICT_CLEAN };
 
-	if (r->only_refused && d->action != KV_ACTION_DENY && !listed &&
+	if (d->action != KV_ACTION_DENY && !listed &&
 	    d->verdict != KV_VERDICT_ERROR)
 		return;
 	if (r->known != NULL)
@@ -107,9 +107,6 @@ count_by_action(struct report *r, const struct input_key *key,
 	if (d->action == KV_ACTION_DENY) {
 		r->listed++;
 		r->refused++;
-	} else {
-		r->clean++;
-		r->usable++;
 	}
 	if (r->on_listed != NULL &&
 	    (d->action == KV_ACTION_DENY ||
@@ -233,6 +230,7 @@ report_decided(struct report *r, const struct input_key *key,
 		break;
 	case KV_VERDICT_UNSUPPORTED:
 		r->unsupported++;
+		r->refused += d->action == KV_ACTION_DENY;
 		wanted = true;
 		break;
 	case KV_VERDICT_ERROR:
@@ -348,11 +346,10 @@ refuses_unknown(const struct report *r)
 void
 report_problem(struct report *r, const struct input_problem *problem)
 {
-	const bool refused = problem->unknown_type && r->by_action &&
-	    refuses_unknown(r);
+	const bool refused = problem->unknown_type && refuses_unknown(r);
 
 	r->refused += refused;
-	if (refused)
+	if (refused && r->by_action)
 		r->listed++;
 	else if (problem->unknown_type)
 		r->unsupported++;

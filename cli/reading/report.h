@@ -58,16 +58,10 @@ struct report {
 	const struct kv_judge *known;
 	/*
 	 * Counts by the action: a key that judge refuses as listed, or for its
-	 * unknown type, is listed; one that it lets in is clean, whatever its
-	 * verdict. A key that known refuses already is not counted, nor one of
-	 * which both reach no verdict.
+	 * unknown type, is listed. One that it lets in is not counted, nor one
+	 * that known refuses already, nor one of which both reach no verdict.
 	 */
 	bool by_action;
-	/*
-	 * With by_action: a key that is let in and not listed need not be
-	 * counted, so known is not asked of it. That takes half of the time.
-	 */
-	bool only_refused;
 	/*
 	 * Keeps the RSA keys of which report_weak finds those that anybody
 	 * factors. NULL: it does not.
@@ -108,7 +102,8 @@ struct report {
 	void *on_key_arg;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
-	uint64_t refused; /* of those that are listed: OnHit, OnProbable deny */
+	/* Keys that are refused as listed, or for their type. */
+	uint64_t refused;
 	/*
 	 * Of the problems: keys without a verdict, and whatever is no single
 	 * line, such as a file that cannot be read. A line that is no key is

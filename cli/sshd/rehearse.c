@@ -36,20 +36,15 @@ print_logins(const struct sshd_options *o, struct logins *l)
 static void
 print_counts(const struct audit_refused *h)
 {
-	const size_t unchanged = h->n - h->n_refused;
-	const size_t let_in_cas = h->listed_cas - h->refused_cas;
+	const size_t let_in_cas = h->listed_cas > h->refused_cas ?
+	    h->listed_cas - h->refused_cas :
+	    0;
 
-	if (h->n_refused > 0)
-		cli_error("%zu %s with a listed key, %zu of them without "
-			  "another",
-		    h->n_refused,
-		    cli_plural(h->n_refused, "account", "accounts"),
+	if (h->n > 0)
+		cli_error("%zu %s with a key that would be refused, %zu of "
+			  "them with no other",
+		    h->n, cli_plural(h->n, "account", "accounts"),
 		    h->n_locked_out);
-	if (unchanged > 0)
-		cli_error("note: %zu %s with a listed key for which "
-			  "nothing changes: keyveto.conf lets the key in, or "
-			  "sshd refuses it already",
-		    unchanged, cli_plural(unchanged, "account", "accounts"));
 	if (h->refused_cas > 0)
 		cli_error("%zu listed %s in TrustedUserCAKeys: whoever comes "
 			  "with such a certificate would be refused",
@@ -109,7 +104,7 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	if (r.problems > 0)
 		cli_error("not everything could be judged: there may be more "
 			  "listed keys");
-	*stopsp = h->n_refused > 0 || h->refused_cas > 0 || r.problems > 0;
+	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	/* keyveto.conf has lines of keyveto's after --warn alone. */

@@ -53,22 +53,20 @@ files_to_json(const struct sshd_files *fs, bool planned)
 static json_t *
 refused_to_json(const struct audit_refused *h, bool stops)
 {
-	json_t *accounts, *unjudged, *unchanged;
+	json_t *accounts, *unjudged;
 	bool ok = true;
 
 	if (h == NULL)
 		return json_null();
 	accounts = json_array();
 	unjudged = json_array();
-	unchanged = json_array();
 	for (size_t i = 0; ok && i < h->n; i++) {
 		const struct audit_refused_account *a = &h->v[i];
-		json_t *name = json_text(a->account->name);
 
-		ok = (a->refused ? json_array_append_new(accounts,
-				       json_pack("{s:o, s:b}", "account", name,
-					   "locked_out", a->locked_out)) :
-				   json_array_append_new(unchanged, name)) == 0;
+		ok = json_array_append_new(accounts,
+			 json_pack("{s:o, s:b}", "account",
+			     json_text(a->account->name), "locked_out",
+			     a->locked_out)) == 0;
 	}
 	for (size_t i = 0; ok && i < h->n_unjudged; i++)
 		ok = json_array_append_new(unjudged,
@@ -76,13 +74,11 @@ refused_to_json(const struct audit_refused *h, bool stops)
 	if (!ok) {
 		json_decref(accounts);
 		json_decref(unjudged);
-		json_decref(unchanged);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:o, s:b, s:I, s:b}", "accounts", accounts,
-	    "unchanged", unchanged, "unjudged", unjudged, "unjudged_settings",
-	    h->unjudged_settings, "listed_cas", (json_int_t)h->listed_cas,
-	    "stops", stops);
+	return json_pack("{s:o, s:o, s:b, s:I, s:b}", "accounts", accounts,
+	    "unjudged", unjudged, "unjudged_settings", h->unjudged_settings,
+	    "listed_cas", (json_int_t)h->listed_cas, "stops", stops);
 }
 
 bool

@@ -56,13 +56,13 @@ has_odd_pattern(const char *value)
 	return odd;
 }
 
-bool
-sshd_overview_decides(const char *keyword)
+/* Whether a keyword is about where keys come from. */
+static bool
+decides_keys(const char *keyword)
 {
 	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ||
 	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
-	    strcasecmp(keyword, "TrustedUserCAKeys") == 0 ||
-	    sshd_settings_is_login(keyword);
+	    strcasecmp(keyword, "TrustedUserCAKeys") == 0;
 }
 
 void
@@ -82,8 +82,7 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 		o->varies = o->match.unknown = true;
 	for (size_t i = 0; i < o->tree.n_lines; i++) {
 		const struct sshd_line *l = &o->tree.line[i];
-		const bool decides = l->match != 0 &&
-		    sshd_overview_decides(l->keyword);
+		const bool decides = l->match != 0 && decides_keys(l->keyword);
 
 		if (strcasecmp(l->keyword, "Match") == 0)
 			(void)sshd_match_add(&o->match, l->value);

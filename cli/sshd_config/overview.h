@@ -12,8 +12,7 @@
 
 struct sshd_overview {
 	struct sshd_tree tree;	 /* the lines that could be read */
-	bool varies;		 /* a Match block sets where keys come from, or
-				  * who may log in with them */
+	bool varies;		 /* a Match block sets where keys come from */
 	bool keys_by_origin;	 /* such a block is about the client, or another
 				  * thing than the account */
 	char unread[512];	 /* why a file could not be read, or "" */
@@ -23,9 +22,6 @@ struct sshd_overview {
 				  * wait for, whenever it is asked; or "" */
 	struct sshd_match match; /* what the Match lines ask for */
 };
-
-/* Whether a keyword is about where keys come from, or who may log in. */
-bool sshd_overview_decides(const char *keyword);
 
 /*
  * Reads sshd's configuration files. If a file cannot be read, or sshd's own

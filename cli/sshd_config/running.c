@@ -168,8 +168,7 @@ add_option(struct sshd_running_one *one, char *option, const char *next,
 	    sshd_words_keyword(line, &rest) :
 	    NULL;
 	const bool decides = keyword != NULL &&
-	    (sshd_overview_decides(keyword) ||
-		(sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES));
+	    (sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES);
 
 	*doubtful |= next != NULL && (next[1] == 'f' || next[1] == 'h') &&
 	    keyword != NULL && (sshd_keyword(keyword) & SSHD_KEYWORD_WORDS);

@@ -394,30 +394,21 @@ sshd_answer(struct sshd_question *q, char *why, size_t cap)
 }
 
 bool
-sshd_text_next(const char **textp, const char *keyword, char *value, size_t cap)
+sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
 {
 	const size_t len = strlen(keyword);
 
-	while (**textp != '\0') {
-		const char *line = *textp;
-		const size_t n = strcspn(line, "\n");
-
-		*textp = line + n + (line[n] == '\n');
-		if (n <= len || strncasecmp(line, keyword, len) != 0 ||
-		    line[len] != ' ')
+	for (size_t n; *text != '\0'; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		if (n <= len || strncasecmp(text, keyword, len) != 0 ||
+		    text[len] != ' ')
 			continue;
 		snprintf(value, cap, "%.*s", (int)(n - len - 1),
-		    line + len + 1);
+		    text + len + 1);
 		return true;
 	}
 	*value = '\0';
 	return false;
-}
-
-bool
-sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
-{
-	return sshd_text_next(&text, keyword, value, cap);
 }
 
 bool
@@ -459,61 +450,11 @@ add_paths(char *s, const char **list, size_t *np)
 	}
 }
 
-bool
-sshd_settings_is_login(const char *keyword)
-{
-	static const char *const keywords[] = {
-		"AllowGroups",
-		"AllowUsers",
-		"AuthenticationMethods",
-		"DenyGroups",
-		"DenyUsers",
-		"PermitRootLogin",
-		"PubkeyAcceptedAlgorithms",
-		"PubkeyAcceptedKeyTypes", /* its name before 8.5 */
-		"PubkeyAuthentication",
-		"RequiredRSASize",
-		"RevokedKeys",
-		"UsePAM",
-	};
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strcasecmp(keyword, keywords[i]) == 0)
-			return true;
-	return false;
-}
-
-/* Copies the lines of text that sshd_settings_is_login names. */
-static char *
-copy_login(const char *text)
-{
-	char *login = NULL, keyword[64];
-	size_t len;
-	FILE *out = open_memstream(&login, &len);
-
-	if (out == NULL)
-		return NULL;
-	while (*text != '\0') {
-		const size_t line = strcspn(text, "\n");
-
-		snprintf(keyword, sizeof(keyword), "%.*s",
-		    (int)strcspn(text, " \n"), text);
-		if (sshd_settings_is_login(keyword))
-			fprintf(out, "%.*s\n", (int)line, text);
-		text += line + (text[line] == '\n');
-	}
-	if (fclose(out) == 0)
-		return login;
-	free(login);
-	return NULL;
-}
-
 struct sshd_settings *
 sshd_settings_parse(const char *text)
 {
 	struct sshd_settings s = {
 		.memory = strdup(text),
-		.login = copy_login(text),
 		.pubkey = true,
 		.strictmodes = true,
 	};
@@ -561,10 +502,8 @@ sshd_settings_parse(const char *text)
 			    &s.n_host_certificates);
 	}
 	s.words = strdup(s.keys_files);
-	if (parsed == NULL || s.memory == NULL || s.words == NULL ||
-	    s.login == NULL) {
+	if (parsed == NULL || s.memory == NULL || s.words == NULL) {
 		free(s.memory);
-		free(s.login);
 		free(s.words);
 		free(parsed);
 		return NULL;
@@ -581,7 +520,6 @@ sshd_settings_free(struct sshd_settings *s)
 		return;
 	free(s->memory);
 	free(s->words);
-	free(s->login);
 	free(s);
 }
 
@@ -592,5 +530,5 @@ sshd_settings_same_keys(const struct sshd_settings *a,
 	return strcmp(a->keys_files, b->keys_files) == 0 &&
 	    strcmp(a->keys_command, b->keys_command) == 0 &&
 	    strcmp(a->user_ca, b->user_ca) == 0 &&
-	    strcmp(a->login, b->login) == 0 && a->strictmodes == b->strictmodes;
+	    a->strictmodes == b->strictmodes;
 }

@@ -21,13 +21,8 @@
  * value, and "" means that sshd printed no such line.
  */
 struct sshd_settings {
-	char *memory, *words; /* the strings below point into these */
-	/*
-	 * What decides who may log in, and with which kinds of keys, as sshd
-	 * printed it: a line for each such keyword and its value.
-	 */
-	char *login;
-	const char *keys_files;		     /* AuthorizedKeysFile */
+	char *memory, *words;	/* the strings below point into these */
+	const char *keys_files; /* AuthorizedKeysFile */
 	const char *pattern[SSHD_WORDS_MAX]; /* its words except "none" */
 	size_t n_patterns;
 	const char *keys_command, *keys_user; /* AuthorizedKeysCommand[User] */
@@ -134,15 +129,8 @@ char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
 bool sshd_text_value(const char *text, const char *keyword, char *value,
     size_t cap);
 
-/* The same of the next such line of *textp, which it moves behind that line. */
-bool sshd_text_next(const char **textp, const char *keyword, char *value,
-    size_t cap);
-
 /* Whether a keyword has this value, in any case. False without such a line. */
 bool sshd_text_is(const char *text, const char *keyword, const char *value);
-
-/* Whether sshd_settings has the lines of this keyword in login. */
-bool sshd_settings_is_login(const char *keyword);
 
 /*
  * Parses such a text. The caller calls sshd_settings_free. NULL without memory.

@@ -23,13 +23,6 @@
 /* A task copies no more of a file into memory, as if it were a file. */
 #define WORKING_COPY_BYTES (16 * 1024 * 1024)
 
-/* The result of the task "revoked". */
-enum working_revoked {
-	WORKING_NOT_REVOKED = 0,
-	WORKING_REVOKED,
-	WORKING_REVOKED_UNKNOWN,
-};
-
 /*
  * The exit status of a worker whose conversation with the front broke. It has
  * printed nothing: the front prints why.

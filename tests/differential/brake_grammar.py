@@ -5,11 +5,13 @@ A draw has what grammar.py and policy.py describe, and:
 
     settings    the lines of update.conf
     enable      the options with which keyveto is enabled, or None
+    revoked     what RevokedKeys names: a path, or None; which kind of file; and the keys in it
     second      a second sshd: the settings of its file, or None for the first one's, and its -o options
     change      the command; the keys that it lists, in each night; and a link by which it names the file
 """
 
 import random
+import re
 
 import grammar
 import policy
@@ -35,6 +37,19 @@ GIDS = {"sudo": 4100, "wheel": 4101, "admin": 4102, "operators": 4001}
 # Options of a line that let nobody in with a shell, from any address of these clients.
 NO_WAY_IN = ('expiry-time="20200101"', f'command="{grammar.PROBE} forced-1"', "restrict", "no-pty",
              'from="10.9.0.0/16"', f'restrict,command="{grammar.PROBE} forced-2"')
+# RevokedKeys: the word in sshd_config, the file, and its kind.
+REVOKED = {
+    ("/dev/null", None, None): 3,
+    ("none", None, None): 1,
+    ("/etc/ssh/revoked", "/etc/ssh/revoked", "text"): 3,
+    ("/etc/ssh/revoked", "/etc/ssh/revoked", "krl"): 2,
+    ("/etc/ssh/revoked", "/etc/ssh/revoked", "null"): 1,
+    ('"/etc/ssh/revoked keys"', "/etc/ssh/revoked keys", "text"): 2,
+    ('"/etc/ssh/revoked\\"keys"', '/etc/ssh/revoked"keys', "text"): 1,
+    ("etc/ssh/revoked", "/etc/ssh/revoked", "text"): 1,
+    ("/etc/ssh/revoked", "/etc/ssh/revoked", "folder"): 0.3,
+    ("/etc/ssh/revoked", None, None): 0.3,
+}
 SOME_WAY_IN = ('from="127.0.2.0/24"', 'from="127.0.1.*"', 'expiry-time="20400101"', "restrict,pty",
                "no-agent-forwarding")
 
@@ -45,7 +60,7 @@ class Grammar:
         self.unused = list(KEYS)
         self.r.shuffle(self.unused)
         self.draw = {"accounts": [], "groups": [], "files": [], "commands": [], "cas": {}, "clients": [], "modules": [],
-                     "lists": [], "policies": [], "settings": [], "second": None, "enable": None,
+                     "lists": [], "policies": [], "settings": [], "second": None, "enable": None, "revoked": None,
                      "config": {"include": True, "main": [], "drop_ins": [], "matches": []}}
 
     def maybe(self, share):
@@ -60,6 +75,7 @@ class Grammar:
         self.add_policies()
         self.add_config()
         self.add_files()
+        self.add_revoked()
         self.add_change()
         self.add_clients()
         return self.draw
@@ -252,6 +268,16 @@ class Grammar:
             "owner": "root" if path.startswith("/etc") else "account", "kind": self.pick({"file": 30, "link": 1}),
             "eol": self.pick({"\n": 20, "\r\n": 1}), "final": not self.maybe(0.05)})
 
+    def add_revoked(self):
+        """RevokedKeys, perhaps with a key that somebody has."""
+        if not self.maybe(0.2) or self.nights:
+            return
+        word, path, kind = self.pick(REVOKED)
+        held = [line["key"] for one in self.draw["files"] for line in one["lines"] if "key" in line]
+        keys = self.r.sample(held, 1) if kind in ("text", "krl") and held and self.maybe(0.6) else ["key0"]
+        self.draw["config"]["main"].append(["RevokedKeys", word])
+        self.draw["revoked"] = {"path": path, "kind": kind, "keys": keys}
+
     def key_line(self, administrator):
         if self.maybe(0.08) and not self.nights:
             return {"key": self.r.choice(CAS), "options": ["cert-authority"], "comment": ""}
@@ -378,6 +404,18 @@ def configs(draw):
             *policy.configs_of_guards(value for _, value in second_settings(draw))}
 
 
+def sure_patterns(draw):
+    """The patterns that the first sshd reads for each account, from some client."""
+    for block in draw["config"]["matches"]:
+        if re.fullmatch(r'(User|Group) (\S+|"[^"]*")', block["criteria"]):
+            return []
+    main = draw["config"]["main"]
+    named = next((value for name, value in main if name == "AuthorizedKeysFile"), PATTERNS[0])
+    command = next((value for name, value in main if name == "AuthorizedKeysCommand"), "").split()
+    return [one for one in named.split() if one != "none"] + [
+        command[place + 1] for place, word in enumerate(command) if word == "--file"]
+
+
 def second_settings(draw):
     """The settings of the second sshd that the first one does not have."""
     return (draw["second"]["file"] or []) + draw["second"]["options"] if draw["second"] else []
@@ -409,13 +447,6 @@ def client(name, identity, origin):
     net, to, port = origin
     return {"account": name, "identities": [identity], "password": None, "net": net, "to": to, "port": port,
             "tty": True, "tunnel": False}
-
-
-def all_clients(draw, name):
-    """A login to the account with each of its keys from each address."""
-    made = Grammar(0)
-    made.draw = draw
-    return [client(name, identity, origin) for identity in made.identities(name) for origin in made.origins()]
 
 
 def make(seed):

@@ -31,7 +31,6 @@ INPUTS = Path("/srv/kvd-brake")
 SECOND_CONFIG = "/etc/ssh/second_config"
 APPLIED, HELD = (0, 1), 2
 REPEATED = 60                   # added to the number of a client whose login is made again
-ENUMERATED, TOGETHER = 120, 100     # numbers of the logins with each key from each address; so many at a time
 
 SSH_CONFIG = """\
 Host *
@@ -50,8 +49,9 @@ Host *
     LogLevel ERROR
 """
 
-ROOT, ADMINISTRATOR, CA, NUMBER = LAWS = (
-    "a key of root is refused", "an administrator has no way in", "a CA is refused", "more accounts than HoldIfRefused")
+ROOT, ADMINISTRATOR, CA, NUMBER, FILES = LAWS = (
+    "a key of root is refused", "a key of an administrator is refused", "a CA is refused",
+    "more accounts than HoldIfRefused", "a key in the files of root or of an administrator is refused")
 
 
 @dataclass
@@ -78,11 +78,6 @@ def got_in(record):
     return bool(record.ran)
 
 
-def has_shell(record):
-    """Whether the client got its own command, and a terminal."""
-    return "kvd runs=asked" in record.ran and "kvd tty=yes" in record.ran
-
-
 class Trial:
     """A machine, its logins, and the command."""
 
@@ -104,11 +99,25 @@ class Trial:
         if "link" in self.change:
             os.symlink(self.change["target"], self.change["link"])
         write_as_root("/etc/keyveto/update.conf", _lines(self.draw["settings"]))
+        if self.draw["revoked"]:
+            self.write_revoked(**self.draw["revoked"])
         if self.draw["second"]:
             frame = "".join(line for line in world.FRAME.splitlines(True) if not line.startswith("Port "))
             lines = [*(self.draw["second"]["file"] or []), ["PasswordAuthentication", "no"], ["UsePAM", "yes"]]
             write_as_root(SECOND_CONFIG, _lines(lines) + frame +
                           "".join(f"{line}\n" for line in openssh.without_penalties()))
+
+    def write_revoked(self, path, kind, keys):
+        lines = "".join(f"{self.pool.keys[name].line}\n" for name in keys)
+        if kind == "text":
+            write_as_root(path, f"# gone\n{lines}")
+        elif kind == "krl":
+            write_as_root(INPUTS / "revoked", lines)
+            subprocess.run(["ssh-keygen", "-q", "-k", "-f", path, INPUTS / "revoked"], check=True)
+        elif kind == "folder":
+            os.mkdir(path)
+        elif kind == "null":
+            os.symlink("/dev/null", path)
 
     def run(self, _phases=()):
         """Runs the draw. The differences are in the result."""
@@ -189,41 +198,29 @@ class Trial:
         """[(the law, the client's number, text)]: who is locked out."""
         found, lost = [], self.losses(after)
         denied = set(sum(self.change["nights"], []))
+        administrators = brake_grammar.administrators(self.draw)
         for number, record in lost.items():
             client = self.clients[number]
             text = f"before:\n{_brief(self.before[number])}after:\n{_brief(record)}"
             certificate = client["identities"][0].get("certificate")
             if self.uids[client["account"]] == 0:
                 found.append((ROOT, number, text))
+            elif not certificate and client["account"] in administrators:
+                found.append((ADMINISTRATOR, number, text))
             elif certificate and certificate["ca"] in denied and any(
                     one.way == "TrustedUserCAKeys" for one in self.before[number].accepted):
                 found.append((CA, number, text))
         self.lost_accounts |= {self.clients[number]["account"] for number in lost}
-        for name in brake_grammar.administrators(self.draw):
-            if name in self.lost_accounts and self.is_locked_out(name, after):
-                text = "".join(f"client {number} before:\n{_brief(self.before[number])}"
-                               for number in lost if self.clients[number]["account"] == name)
-                found.append((ADMINISTRATOR, None, f"{name}\n{text}"))
         if len(self.lost_accounts) > brake_grammar.limit(self.draw):
             found.append((NUMBER, None,
                           f"{len(self.lost_accounts)}: {' '.join(sorted(self.lost_accounts))}\n"))
         return found
 
-    def is_locked_out(self, name, after):
-        """Whether the account had a shell, and has none with any of its keys from any address."""
-        mine = [number for number, one in self.clients.items() if one["account"] == name]
-        if not any(has_shell(self.before[number]) for number in mine) or any(has_shell(after[n]) for n in mine):
-            return False
-        whole = brake_grammar.all_clients(self.draw, name)
-        for start in range(0, len(whole), TOGETHER):
-            part = dict(enumerate(whole[start:start + TOGETHER], ENUMERATED))
-            if any(map(has_shell, self.observe(part).values())):
-                return False
-        return True
-
     def judge(self, after, done):
         for law, number, text in self.breaches(after):
             self.add(law, number, _output(done) + text)
+        for name, key in sorted(must_hold(self.draw)):
+            self.add(FILES, None, f"{_output(done)}{key} of {name}\n")
 
     # Holding
 
@@ -268,10 +265,31 @@ def _output(done):
     return f"status {done.returncode}\n{done.stdout}{done.stderr}"
 
 
+def must_hold(draw):
+    """{(account, key)}: keys that the change refuses newly, in files that an sshd is sure to read for root or an
+    administrator, from some client. What RevokedKeys, options of a line or DenyUsers say does not matter.
+    """
+    if "--warn" in (draw["enable"] or ()):
+        return set()
+    after, used = changed(draw), sorted(brake_grammar.configs(draw))
+    before, rules = ([policy.Policy(one, path) for path in used] for one in (draw, after))
+    refused = {name for name in brake_grammar.NAMES for old, new in zip(before, rules)
+               if old.actions([name]) == {policy.ENTER} and new.actions([name]) == {policy.DENY}}
+    roots = {one["name"] for one in draw["accounts"] if one["uid"] == 0}
+    found = set()
+    for account in draw["accounts"]:
+        if account["name"] not in roots | set(brake_grammar.administrators(draw)):
+            continue
+        paths = [grammar.file_of(pattern, account) for pattern in brake_grammar.sure_patterns(draw)]
+        found |= {(account["name"], line["key"]) for one in draw["files"] if one["path"] in paths
+                  for line in one["lines"] if line.get("key") in refused}
+    return found
+
+
 def concerned(draw):
     """Whether the change may refuse a key of root, of an administrator, a CA, or keys of too many accounts.
 
-    This is more than what is locked out: it asks neither which file an sshd reads nor for options of a line.
+    This is more than what must hold: it does not ask which file an sshd reads.
     """
     after, used = changed(draw), sorted(brake_grammar.configs(draw))
     before, rules = ([policy.Policy(one, path) for path in used] for one in (draw, after))

@@ -61,6 +61,21 @@ def test_administrators_have_keys_that_let_nobody_in():
     assert {"PubkeyAcceptedAlgorithms", "RequiredRSASize"} <= refused
 
 
+def test_each_shape_of_revoked_keys_is_drawn():
+    words = {value for draw in DRAWS for name, value in draw["config"]["main"] if name == "RevokedKeys"}
+    assert words == {word for word, _, _ in brake_grammar.REVOKED}
+    kinds = {draw["revoked"]["kind"] for draw in DRAWS if draw["revoked"]}
+    assert kinds == {kind for _, _, kind in brake_grammar.REVOKED}
+
+
+def test_some_changes_must_be_held_for_a_key_that_does_not_let_in():
+    held = [draw for draw in DRAWS if brake_trial.must_hold(draw)]
+    assert len(held) > 60 and all(map(brake_trial.concerned, held))
+    assert any(line["options"] and line["options"][0] in brake_grammar.NO_WAY_IN
+               for draw in held for one in draw["files"] for line in one["lines"]
+               if (one["account"], line.get("key")) in brake_trial.must_hold(draw))
+
+
 def test_several_nights_refuse_more_accounts_than_one_may():
     nights = [draw for draw in DRAWS if len(draw["change"]["nights"]) > 1]
     commands = {draw["change"]["command"] for draw in nights}

@@ -417,34 +417,6 @@ def test_files_beside_a_command_without_pam_stay_as_they_are(w):
     alice.authorize()
 
 
-@pytest.mark.long
-def test_enable_stops_for_nobody_whom_sshd_refuses_already(w):
-    """What enable takes for a refusal of sshd's is one. Where sshd lets the key in, enable stops."""
-    alice = w.machine.add_account()
-    revoked = w.scratch / "revoked"
-    lists, others = w.scratch / "list", w.scratch / "others"
-    lists.write_text(f"# gone\n{w.leaked.key}\n", encoding="ascii")
-    others.write_text(f"{w.clean.key}\n", encoding="ascii")
-    subprocess.run(["ssh-keygen", "-q", "-k", "-f", revoked, lists], check=True)
-    for path in (revoked, lists, others):
-        path.chmod(0o644)
-    for lines, options, enters in (
-            ("", "", True), ("", 'expiry-time="20200101" ', False), ("", 'expiry-time="20400101Z" ', True),
-            (f"RevokedKeys {revoked}\n", "", False), (f"RevokedKeys {lists}\n", "", False),
-            (f"RevokedKeys {others}\n", "", True), (f"DenyUsers {alice.name}\n", "", False),
-            (f"DenyUsers {alice.name}@192.0.2.1\n", "", True), ("AllowUsers root\n", "", False),
-            (f"DenyGroups {alice.name}\n", "", False), ("AllowGroups root\n", "", False),
-            (f"AllowGroups {alice.name}\n", "", True)):
-        alice.authorize(f"{options}{w.leaked.key}")
-        w.configure(STOCK_HEAD + lines)
-        w.expect(f"{lines}{options}", alice, w.leaked, enters)
-        said = w.run("enable", status=1 if enters else 0)
-        assert (f"has a listed key, nothing changes for: {alice.name}\n" in said) != enters, said
-        if not enters:
-            w.run("disable")
-    alice.authorize()
-
-
 def trust_ca(w):
     """A CA, and the line TrustedUserCAKeys that names it."""
     ca = keys.generate(w.scratch)

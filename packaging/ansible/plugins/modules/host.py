@@ -193,7 +193,7 @@ refused:
       description: The name of the account.
       type: str
     locked_out:
-      description: No other key is left to it.
+      description: Each key in its files would be refused.
       type: bool
     keys:
       description: Where its listed keys are, and which ones.
