@@ -139,6 +139,18 @@ io_is_named(int fd, int dir, const char *name)
 	    io_is_same(&its, &named);
 }
 
+bool
+io_lock(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	if (fcntl(fd, F_SETLK, &whole) == 0)
+		return true;
+	if (errno == EACCES || errno == EAGAIN)
+		errno = EWOULDBLOCK;
+	return false;
+}
+
 /* More than a process of ours opens. */
 #define NUMBERS_MAX 65536
 

@@ -53,6 +53,15 @@ bool io_is_same(const struct stat *a, const struct stat *b);
 bool io_is_named(int fd, int dir, const char *name);
 
 /*
+ * Locks the file behind fd, which can be written, for this process alone, unless
+ * another one has it: false with errno, EWOULDBLOCK. Unlike a lock of flock(2)
+ * no child has it, so that it ends with a process that is killed, even if a
+ * child of it has not closed its descriptors yet. It also ends when this process
+ * closes any descriptor of the file.
+ */
+bool io_lock(int fd);
+
+/*
  * Closes the descriptors first to last. Where close_range(2) is missing, or a
  * filter of system calls refuses it, reads their numbers from /proc. False with
  * errno: perhaps not all are closed.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "config/copy.h"
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -57,7 +56,7 @@ lock_copy(struct config_copy *c, const char *path)
 			    "%s: cannot make or open the lock file %s "
 			    "beside it: %s",
 			    path, c->lock_name, strerror(errno));
-		if (flock(c->lock, LOCK_EX | LOCK_NB) == 0)
+		if (io_lock(c->lock))
 			continue;
 		if (errno == EWOULDBLOCK)
 			cli_error(

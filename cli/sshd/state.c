@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/state.h"
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -56,11 +55,15 @@ sshd_state_lock(const char *root, int *fdp)
 			print_error(root, LOCK);
 			break;
 		}
-		if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
-			cli_error("%s" KV_STATEDIR "/" LOCK ": another keyveto "
-				  "sshd is at work; wait until it has ended, "
-				  "then run this again",
-			    root);
+		if (!io_lock(fd)) {
+			if (errno == EWOULDBLOCK)
+				cli_error("%s" KV_STATEDIR "/" LOCK
+					  ": another keyveto sshd is at work; "
+					  "wait until it has ended, then run "
+					  "this again",
+				    root);
+			else
+				print_error(root, LOCK);
 			close(fd);
 			fd = -1;
 			break;

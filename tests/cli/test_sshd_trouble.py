@@ -4,12 +4,15 @@
 import contextlib
 import os
 import shutil
+import signal
 import struct
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
-from program import PATIENCE, ROOT, contains, equal, lacks
+from program import KEYVETO, PATIENCE, ROOT, contains, equal, lacks
 from sshd_machine import DROP_IN, INCLUDE, TOP, WITHOUT_INCLUDE, Image, leftovers, must_refuse, restored, wrapper
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
@@ -161,7 +164,6 @@ def kills(image, verb, one_in):
     for call in CALLS:
         number = 1
         while killed_at(image, verb, call, number):
-            # Its child processes may hold the lock until they end.
             equal(leftovers(), [])
             yield count
             count += 1
@@ -247,6 +249,36 @@ def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
         if came_through:
             break
     assert number > 5
+
+
+def children(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+
+
+def test_a_killed_run_leaves_no_lock_to_its_children(scratch):
+    """They have its descriptors until they close them: here much later."""
+    image = Image(scratch)
+    lock, late = image.path("/var/lib/keyveto/.sshd-state.lock"), 3
+    with subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=close_range", "-e",
+                           f"inject=close_range:delay_enter={late}s", KEYVETO, "sshd", "enable", "--root", image.root],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}) as tracer:
+        deadline = time.monotonic() + PATIENCE
+        child = []
+        while not (lock.exists() and child):
+            assert time.monotonic() < deadline and tracer.poll() is None
+            time.sleep(0.01)
+            pid = next(iter(children(tracer.pid)), None)
+            child = children(pid) if pid and Path(f"/proc/{pid}/exe").resolve() == KEYVETO else []
+        held = [os.readlink(path) for path in Path(f"/proc/{child[0]}/fd").iterdir()]
+        assert str(lock) in held, held
+        os.kill(int(pid), signal.SIGKILL)
+        while Path(f"/proc/{pid}/exe").exists():
+            time.sleep(0.001)
+        image.run("enable", status=0)
+        assert Path(f"/proc/{child[0]}").exists(), "the child ended before the next run"
+        tracer.wait(PATIENCE)
+    remove_litter(image)
 
 
 def test_two_runs_at_the_same_time_do_not_mix(scratch):
