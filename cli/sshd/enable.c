@@ -156,8 +156,7 @@ try_programs(const struct sshd_options *o, const struct sshd_files *files,
 
 	if (*o->root != '\0')
 		return true;
-	ok = sshd_tryout_open(&t, o, f->next != NULL ? f->next : f->base,
-		 f->next != NULL ? f->next_len : f->base_len) &&
+	ok = sshd_tryout_open(&t, o, f) &&
 	    (!plan->pam || sshd_tryout_module(&t)) &&
 	    (!plan->guard ||
 		sshd_same_keys(o, &t, base, &plan->next, accounts));

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "host/child.h"
 #include "host/program.h"
 #include "kv_base64.h"
@@ -22,23 +23,27 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
-#define SERVICE "sshd" /* the name of the PAM stack in t->folder */
+#define SERVICE "sshd" /* the name of the PAM stack in the folder */
 #define WORDS_MAX 1024 /* of a command: two for each file, and some */
 #define KEY_BYTES 32
 #define TRIES 100
 
+/* Writes a file of the folder, with owner, group and mode of like. */
 static bool
 write_file(const char *folder, const char *name, const char *text, size_t len,
-    char *path, size_t cap)
+    const struct stat *like, char *path, size_t cap)
 {
-	FILE *f;
 	bool ok;
+	int fd;
 
 	snprintf(path, cap, "%s/%s", folder, name);
-	if ((f = fopen(path, "wxe")) == NULL)
-		return false;
-	ok = fwrite(text, 1, len, f) == len && fchmod(fileno(f), 0644) == 0;
-	return fclose(f) == 0 && ok;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	ok = fd != -1 && io_write(fd, text, len) &&
+	    fchown(fd, like->st_uid, like->st_gid) == 0 &&
+	    fchmod(fd, like->st_mode & 07777) == 0;
+	io_close(fd);
+	return ok;
 }
 
 /* Makes keys until one is clean. False after a message. */
@@ -89,37 +94,33 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 
 bool
 sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
-    const char *config, size_t len)
+    const struct sshd_file *config)
 {
-	*t = (struct sshd_tryout){
-		.folder = "/tmp/keyveto-tryout.XXXXXX",
-		.timeout = (unsigned int)o->timeout,
-	};
-	if (mkdtemp(t->folder) == NULL) {
-		cli_error("%s: %s", t->folder, strerror(errno));
-		*t->folder = '\0';
-		return false;
-	}
-	/* AuthorizedKeysCommandUser must be able to read the copy. */
-	if (chmod(t->folder, 0755) == -1 ||
-	    !write_file(t->folder, "keyveto.conf", config, len, t->config,
+	/* As sshd_file_write makes it. */
+	const struct stat made = { .st_mode = 0644 };
+
+	*t = (struct sshd_tryout){ .timeout = (unsigned int)o->timeout };
+	if (!temporary_make(&t->folder, "keyveto-tryout"))
+		return cli_error("/tmp: cannot make a directory: %s",
+		    strerror(errno));
+	/*
+	 * AuthorizedKeysCommandUser has to read the copy, if it may read
+	 * keyveto.conf.
+	 */
+	if (chmod(t->folder.path, 0755) == -1 ||
+	    !write_file(t->folder.path, "keyveto.conf",
+		config->next != NULL ? config->next : config->base,
+		config->next != NULL ? config->next_len : config->base_len,
+		config->there ? &config->st : &made, t->config,
 		sizeof(t->config)))
-		return cli_error("%s: %s", t->folder, strerror(errno));
+		return cli_error("%s: %s", t->folder.path, strerror(errno));
 	return make_clean_key(t, o);
 }
 
 void
 sshd_tryout_close(struct sshd_tryout *t)
 {
-	char path[sizeof(t->folder) + 16];
-
-	if (*t->folder == '\0')
-		return;
-	(void)unlink(t->config);
-	snprintf(path, sizeof(path), "%s/" SERVICE, t->folder);
-	(void)unlink(path);
-	(void)rmdir(t->folder);
-	*t->folder = '\0';
+	temporary_remove(&t->folder);
 }
 
 /*
@@ -321,7 +322,7 @@ open_session(struct record_out *out, void *arg)
 
 	snprintf(info, sizeof(info), "SSH_AUTH_INFO_0=publickey %s %s", t->type,
 	    t->key);
-	r = pam_start_confdir(SERVICE, "root", &conv, t->folder, &pamh);
+	r = pam_start_confdir(SERVICE, "root", &conv, t->folder.path, &pamh);
 	if (r == PAM_SUCCESS && (r = pam_putenv(pamh, info)) == PAM_SUCCESS)
 		r = pam_open_session(pamh, 0);
 	record_send(out, r == PAM_SUCCESS ? OPENED : NOT_OPENED,
@@ -331,7 +332,8 @@ open_session(struct record_out *out, void *arg)
 bool
 sshd_tryout_module(const struct sshd_tryout *t)
 {
-	char line[160], path[sizeof(t->folder) + 16];
+	const struct stat of_root = { .st_mode = 0600 };
+	char line[160], path[sizeof(t->config)];
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
 	struct kv_span said = { (const uint8_t *)"the process ended", 17 };
@@ -341,8 +343,8 @@ sshd_tryout_module(const struct sshd_tryout *t)
 
 	snprintf(line, sizeof(line),
 	    "session requisite " SSHD_MODULE " config=%s\n", t->config);
-	if (!write_file(t->folder, SERVICE, line, strlen(line), path,
-		sizeof(path)) ||
+	if (!write_file(t->folder.path, SERVICE, line, strlen(line), &of_root,
+		path, sizeof(path)) ||
 	    !child_start(&c, open_session, (void *)t))
 		return cli_error("%s: %s", path, strerror(errno));
 	while (record_fill(&in, c.fd) > 0)

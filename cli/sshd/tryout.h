@@ -9,11 +9,12 @@
 #define CLI_SSHD_TRYOUT_H
 
 #include "host/accounts.h"
+#include "host/temporary.h"
 #include "sshd/sshd.h"
 
 struct sshd_tryout {
-	char folder[48]; /* holds config; "" if there is none */
-	char config[80]; /* the path of the copy */
+	struct temporary folder;
+	char config[80]; /* the path of the copy, in the folder */
 	/* A key that nobody has and no filter lists; type and base64. */
 	char type[32], key[128];
 	char fingerprint[KV_FINGERPRINT_BYTES];
@@ -21,11 +22,12 @@ struct sshd_tryout {
 };
 
 /*
- * Writes the len bytes of config as a copy of keyveto.conf, and makes the key.
- * False after a message. Always call sshd_tryout_close, even after a failure.
+ * Writes what keyveto.conf will be as a copy, with its owner and mode, and makes
+ * the key. False after a message. Always call sshd_tryout_close, even after a
+ * failure.
  */
 bool sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
-    const char *config, size_t len);
+    const struct sshd_file *config);
 void sshd_tryout_close(struct sshd_tryout *t);
 
 /* What a command printed, and how it ended. */

@@ -1,79 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/copy.h"
 
-#include <sys/wait.h>
-
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "host/program.h"
 #include "sshd_config/sshd_config.h"
-
-/*
- * In the remover: waits until our end of the pipe is closed, or we are dead.
- * Then removes the directory.
- */
-static void
-wait_and_remove(const char *path, int fd)
-{
-	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-	const struct dirent *e;
-	char byte;
-	DIR *dir;
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		signal(signals[i], SIG_IGN);
-	/* Do not hold the caller's output open. */
-	if (dup2(fd, STDIN_FILENO) == -1 || !io_close_range(1, ~0U))
-		_exit(1);
-	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
-		;
-	if ((dir = opendir(path)) != NULL)
-		while ((e = readdir(dir)) != NULL)
-			if (e->d_name[0] != '.')
-				(void)unlinkat(dirfd(dir), e->d_name, 0);
-	(void)rmdir(path);
-	_exit(0);
-}
-
-/*
- * Makes the directory of the copy, and starts the remover. False with errno.
- */
-static bool
-make_folder(struct sshd_copy *c)
-{
-	char name[] = "/tmp/keyveto-sshd.XXXXXX";
-	int ends[2], saved;
-
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return false;
-	if (mkdtemp(name) != NULL && (c->folder = strdup(name)) != NULL) {
-		if ((c->remover = fork()) == 0)
-			wait_and_remove(name, ends[0]);
-		if (c->remover > 0) {
-			close(ends[0]);
-			c->alive = ends[1];
-			return true;
-		}
-	}
-	saved = errno;
-	(void)rmdir(name);
-	c->remover = 0;
-	close(ends[0]);
-	close(ends[1]);
-	errno = saved;
-	return false;
-}
 
 /* Writes file number i; its Include lines name other files of the copy. */
 static bool
@@ -86,7 +24,7 @@ write_file(const struct sshd_copy *c, size_t i, char *why, size_t cap)
 	bool whole;
 	FILE *out;
 
-	snprintf(path, sizeof(path), "%s/%zu.conf", c->folder, i);
+	snprintf(path, sizeof(path), "%s/%zu.conf", c->folder.path, i);
 	if ((out = fopen(path, "wxe")) == NULL) {
 		snprintf(why, cap, "%s: %s", path, strerror(errno));
 		return false;
@@ -102,7 +40,8 @@ write_file(const struct sshd_copy *c, size_t i, char *why, size_t cap)
 		for (size_t n = i + 1; n < t->n_files; n++) {
 			if (t->file[n].include != k + 1)
 				continue;
-			fprintf(out, "%s %s/%zu.conf", before, c->folder, n);
+			fprintf(out, "%s %s/%zu.conf", before, c->folder.path,
+			    n);
 			before = "";
 		}
 		putc('\n', out);
@@ -124,12 +63,12 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 	*c = (struct sshd_copy){ 0 };
 	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why, cap))
 		return false;
-	if (!make_folder(c)) {
+	if (!temporary_make(&c->folder, "keyveto-sshd")) {
 		snprintf(why, cap, "/tmp: cannot make a directory: %s",
 		    strerror(errno));
 		return false;
 	}
-	ok = asprintf(&c->top, "%s/0.conf", c->folder) != -1;
+	ok = asprintf(&c->top, "%s/0.conf", c->folder.path) != -1;
 	if (!ok) {
 		c->top = NULL;
 		snprintf(why, cap, "out of memory");
@@ -147,13 +86,8 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 void
 sshd_copy_close(struct sshd_copy *c)
 {
-	if (c->remover > 0) {
-		close(c->alive);
-		while (waitpid(c->remover, NULL, 0) == -1 && errno == EINTR)
-			;
-	}
+	temporary_remove(&c->folder);
 	sshd_tree_free(&c->tree);
-	free(c->folder);
 	free(c->top);
 	free(c->host_key);
 	*c = (struct sshd_copy){ 0 };
@@ -171,7 +105,7 @@ make_host_key(struct sshd_copy *c, char *why, size_t cap)
 
 	if (c->host_key != NULL)
 		return true;
-	snprintf(path, sizeof(path), "%s/host_key", c->folder);
+	snprintf(path, sizeof(path), "%s/host_key", c->folder.path);
 	program_fds(&keygen, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
 	error = program_run(&keygen, &status);
 	if (error != 0 || status != 0)
@@ -188,7 +122,7 @@ make_host_key(struct sshd_copy *c, char *why, size_t cap)
 static void
 use_real_names(const struct sshd_copy *c, char *text, size_t cap)
 {
-	const size_t len = strlen(c->folder);
+	const size_t len = strlen(c->folder.path);
 	char *out = malloc(cap), *p = text;
 	size_t n = 0;
 
@@ -198,7 +132,7 @@ use_real_names(const struct sshd_copy *c, char *text, size_t cap)
 		unsigned long i;
 		char *end;
 
-		if (strncmp(p, c->folder, len) == 0 && p[len] == '/' &&
+		if (strncmp(p, c->folder.path, len) == 0 && p[len] == '/' &&
 		    isdigit((unsigned char)p[len + 1]) &&
 		    (i = strtoul(p + len + 1, &end, 10)) < c->tree.n_files &&
 		    strncmp(end, ".conf", 5) == 0) {

@@ -11,17 +11,14 @@
 #ifndef CLI_SSHD_CONFIG_COPY_H
 #define CLI_SSHD_CONFIG_COPY_H
 
-#include <sys/types.h>
-
+#include "host/temporary.h"
 #include "sshd_config/tree.h"
 
 struct sshd_copy {
 	struct sshd_tree tree; /* what was copied */
-	char *folder;
+	struct temporary folder;
 	char *top;	/* the path of the copy of the first file */
 	char *host_key; /* the path of a key made for sshd, or NULL */
-	pid_t remover;	/* removes the copy, even if we are killed */
-	int alive;	/* a pipe: the remover waits until it is closed */
 };
 
 /*

@@ -197,7 +197,7 @@ def leftovers():
     The copies of a killed run are removed by another process, so this waits for it.
     """
     deadline = time.monotonic() + PATIENCE
-    while (found := glob.glob("/tmp/keyveto-sshd.*")) and time.monotonic() < deadline:
+    while (found := glob.glob("/tmp/keyveto-*.??????")) and time.monotonic() < deadline:
         time.sleep(0.01)
     return found
 

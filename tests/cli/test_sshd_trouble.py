@@ -2,6 +2,7 @@
 """keyveto sshd restores the files if a step fails."""
 
 import contextlib
+import glob
 import os
 import shutil
 import signal
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from program import KEYVETO, PATIENCE, ROOT, contains, equal, lacks
-from sshd_machine import DROP_IN, INCLUDE, TOP, WITHOUT_INCLUDE, Image, leftovers, must_refuse, restored, wrapper
+from sshd_machine import (DROP_IN, INCLUDE, TOP, WITHOUT_INCLUDE, Image, leftovers, must_refuse, restored, this_machine,
+                          wrapper)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -279,6 +281,35 @@ def test_a_killed_run_leaves_no_lock_to_its_children(scratch):
         assert Path(f"/proc/{child[0]}").exists(), "the child ended before the next run"
         tracer.wait(PATIENCE)
     remove_litter(image)
+
+
+def test_a_signal_leaves_no_copy_of_keyveto_conf(scratch):
+    """The copy that the guard and the module are tried with is no more readable than keyveto.conf itself."""
+    config = INCLUDE + "AuthorizedKeysCommand /usr/bin/sleep 600\nAuthorizedKeysCommandUser root\n"
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL):
+        with this_machine(scratch / sent.name, config=config) as machine:
+            machine.path("/etc/keyveto/keyveto.conf").chmod(0o640)
+            snapshot = machine.snapshot()
+            process = subprocess.Popen([KEYVETO, "sshd", "enable", "--yes", "--timeout", "600"],
+                                       stdout=subprocess.DEVNULL, start_new_session=True)
+            try:
+                deadline = time.monotonic() + PATIENCE
+                while not (found := glob.glob("/tmp/keyveto-tryout.*/sshd")):
+                    assert process.poll() is None and time.monotonic() < deadline, found
+                    time.sleep(0.01)
+                stack = Path(found[0])
+                equal([oct(path.stat().st_mode & 0o777) for path in (stack, stack.with_name("keyveto.conf"))],
+                      ["0o600", "0o640"])
+                # A terminal sends its signals to every process of the group.
+                (os.kill if sent == signal.SIGKILL else os.killpg)(process.pid, sent)
+                equal(process.wait(PATIENCE), -sent)
+            finally:
+                process.kill()      # not the group: what removes the copy may be at work
+                process.wait()
+            equal(leftovers(), [])
+            for path in machine.path("/var/lib/keyveto").glob(".*.lock"):
+                path.unlink()
+            restored(snapshot, machine.snapshot())
 
 
 def test_two_runs_at_the_same_time_do_not_mix(scratch):
