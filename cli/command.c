@@ -346,12 +346,34 @@ cli_was_signalled(void)
 	return noted_signal != 0;
 }
 
+/* What this run has changed: the first file. */
+static char changed[PATH_MAX];
+
+void
+cli_note_change(const char *path)
+{
+	if (changed[0] == '\0')
+		snprintf(changed, sizeof(changed), "%s", path);
+	/* Then write(2) fails instead, and cli_stdout_ok says so. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void
+cli_forget_changes(void)
+{
+	changed[0] = '\0';
+}
+
 bool
 cli_stdout_ok(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
-	return cli_error("standard output: %s", strerror(errno));
+	if (changed[0] == '\0')
+		return cli_error("standard output: %s", strerror(errno));
+	return cli_error("standard output: %s; the change was made all the "
+			 "same: %s has it",
+	    strerror(errno), changed);
 }
 
 bool

@@ -189,7 +189,16 @@ void cli_note_signals(void);
 int cli_noted_signal(void);
 bool cli_was_signalled(void);
 
-/* Flushes standard output. False after a message if any write failed. */
+/*
+ * Flushes standard output. False after a message if any write failed. The
+ * message says whether the run has changed a file, since the status alone would
+ * say that nothing was done.
+ */
 bool cli_stdout_ok(void);
+
+/* Notes for cli_stdout_ok that the file was changed for good. */
+void cli_note_change(const char *path);
+/* All is as it was before. */
+void cli_forget_changes(void);
 
 #endif

@@ -671,6 +671,7 @@ replace_commit(struct replace *r)
 	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)))
 		return false;
 	r->is_done = true;
+	cli_note_change(r->path);
 	if (!flush_directory(r))
 		return false;
 	if (r->old == -1)

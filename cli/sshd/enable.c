@@ -284,6 +284,8 @@ restore_files(struct sshd_files *fs, const struct sshd_state *kept)
 	if (ok)
 		ok = kept->found ? sshd_state_save(fs, true) :
 				   sshd_state_remove(fs->root);
+	if (ok)
+		cli_forget_changes();
 	cli_error(ok ?
 		"everything was put back as it was" :
 		"not everything could be put back: keep this session open, and "

@@ -211,6 +211,8 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		if (!ok)
 			cli_error("%s: cannot be removed: %s", path,
 			    strerror(errno));
+		if (changed)
+			cli_note_change(path);
 	} else if (ok) {
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);

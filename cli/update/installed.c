@@ -140,6 +140,8 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 
 	*donep = ok &&
 	    io_exchange(r.dir, t->place.previous_name, r.name, t->fd != -1);
+	if (*donep)
+		cli_note_change(t->path);
 	if (ok && !*donep)
 		ok = cli_failed(t->path,
 		    errno == EINVAL ?
