@@ -16,18 +16,12 @@ import keys
 from logbook import Logbook
 from openssh import root_has_process
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, wait_until
-from test_audit_logins import journal_has, journald, people, real_sshd
+from test_audit_logins import journal_has, journald, people, real_sshd, ssh
 from test_walls import MARK, fixture_exploit, no_asan  # noqa: F401 (the fixture)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 NOBODY = 65534
-
-
-def ssh(port, name, identity, *words):
-    return ["ssh", "-F", "none", "-p", str(port), "-o", "StrictHostKeyChecking=no", "-o", "IdentitiesOnly=yes",
-            "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "IdentityAgent=none",
-            *identity.options, f"{name}@127.0.0.1", *words]
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from hostile import put_worker
 from program import KEYVETO, PATIENCE, contains, copy_programs, equal, lacks, mount_namespace
 from samples import made, write
 from sshd_logs import JOURNALCTL, fake_journalctl
-from test_audit_logins import journal_has, journald, log_in, people, real_sshd
+from test_audit_logins import journal_has, journald, log_in_until, people, real_sshd
 from test_walls import MARK, POWERS, REFUSALS, fixture_exploit, no_asan  # noqa: F401 (the fixture)
 from test_walls_keygen import ITS_JOB, LOADED, strace
 
@@ -34,9 +34,8 @@ def fixture_journal(world):
     identities, _, _ = people(world)
     with journald():
         with real_sshd(world) as port:
-            log_in(port, "alice", identities["alice"])
+            log_in_until(port, "alice", identities["alice"], "Accepted publickey for alice")
         subprocess.run(["logger", "-t", "anybody"], input=MARK + b"\n", check=True)
-        journal_has("Accepted publickey for alice")
         journal_has("marked by somebody else")
         folder = next(Path("/run/log/journal").glob("?*"))
         yield {"journal": "journal", "folder": folder, "file": next(folder.glob("system.journal"))}
