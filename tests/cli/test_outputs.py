@@ -60,7 +60,8 @@ def test_where_nothing_was_changed_nothing_is_said_of_a_change(here):
 
 
 def test_what_changes_and_prints_nothing_needs_no_output(here):
-    for words in (("list", "add", LIST, here.write("k", here.world.clean)), ("filter", "add", FILTER, here.scratch / "k")):
+    path = here.write("k", here.world.clean)
+    for words in (("list", "add", LIST, path), ("filter", "add", FILTER, path)):
         equal(unheard(*words)[0], 0)
 
 
