@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "host/memory.h"
 #include "sshd_config/block.h"
+#include "ways/asks.h"
 
 #define WORDS_MAX 64
 #define BLANKS " \t\n"
@@ -562,6 +563,7 @@ static int
 save_text(const struct edit *e, const struct config_text *t)
 {
 	struct config_swap s;
+	const struct asks *asks;
 	bool ok = config_swap_open(&s, e->path);
 
 	if (ok &&
@@ -578,8 +580,10 @@ save_text(const struct edit *e, const struct config_text *t)
 		return CLI_UNCHECKED;
 	}
 	config_copy_remove(&e->copy);
-	cli_printf(stdout, "%s: saved; it counts from the next login on\n",
-	    e->path);
+	asks = asks_sshd(e->path);
+	cli_printf(stdout, "%s: saved; %sit counts%s\n", e->path, asks->where,
+	    asks->when);
+	asks_print_note(asks);
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

@@ -25,6 +25,7 @@
 #include "reading/chosen.h"
 #include "net/network.h"
 #include "upkeep/settings.h"
+#include "ways/asks.h"
 
 #define RATE_DEFAULT 10
 #define RATE_MAX 1000
@@ -366,6 +367,24 @@ may_change_list(struct confirm *c, bool *consultedp)
 	return may;
 }
 
+/* Says what becomes of logins with the keys that were added. */
+static void
+note_logins(const struct confirm *c)
+{
+	const char *config = c->o->judge.config;
+	const struct asks *asks = asks_sshd(
+	    config != NULL ? config : KV_CONFIG_PATH);
+
+	cli_error("note: %slogins with %s are %s%s%s", asks->where,
+	    cli_plural(c->batch.added, "it", "them"),
+	    c->judging.judge.config.on_hit == KV_ACTION_DENY ?
+		"refused" :
+		"still only logged, by OnHit",
+	    asks->when, c->allowed > 0 ? ", but for AllowKey" : "");
+	if (*asks->note != '\0')
+		cli_error("note: %s", asks->note);
+}
+
 static void
 write_list(struct confirm *c)
 {
@@ -393,12 +412,7 @@ write_list(struct confirm *c)
 		list_advise_line(&c->judging.judge.config, c->o->judge.config,
 		    c->keep.list);
 	else if (changed && !quiet)
-		cli_error("note: logins with %s are %s from now on%s",
-		    cli_plural(c->batch.added, "it", "them"),
-		    c->judging.judge.config.on_hit == KV_ACTION_DENY ?
-			"refused" :
-			"still only logged, by OnHit,",
-		    c->allowed > 0 ? ", but for AllowKey" : "");
+		note_logins(c);
 }
 
 static void

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "key_lines/key_lines.h"
+#include "ways/asks.h"
 
 #define DAY_SECONDS 86400
 
@@ -43,18 +44,19 @@ static void
 print_done(const struct key_lines *q)
 {
 	const char *fingerprint = q->key[0].fingerprint;
+	const struct asks *asks = asks_sshd(q->config);
 
 	key_lines_print_before(q);
 	if (q->remove) {
-		printf("%s is judged as any other key, from the next login "
-		       "on\n",
-		    fingerprint);
+		printf("%s%s is judged as any other key%s\n", asks->where,
+		    fingerprint, asks->when);
+		asks_print_note(asks);
 		return;
 	}
-	printf("%s is let in from the next login on, %s%s%s; each use is "
-	       "logged\n",
-	    fingerprint, q->date != NULL ? "through " : "for ever",
+	printf("%s%s is let in%s, %s%s%s; each use is logged\n", asks->where,
+	    fingerprint, asks->when, q->date != NULL ? "through " : "for ever",
 	    q->date != NULL ? q->date : "", q->date != NULL ? " (UTC)" : "");
+	asks_print_note(asks);
 	printf("to take this back: keyveto allow --remove %s", fingerprint);
 	key_lines_print_config(q);
 	putchar('\n');

@@ -16,6 +16,7 @@
 #include "key_lines/key_lines.h"
 #include "keys/krl.h"
 #include "tasks/fingerprints.h"
+#include "ways/asks.h"
 
 #define FINGERPRINT "SHA256:"
 #define LOG_FINGERPRINT "key_fp=" FINGERPRINT
@@ -214,6 +215,7 @@ print_done(const struct key_lines *q)
 {
 	const bool later = key_lines_begin_later(q);
 	const size_t n = q->same ? q->n : q->n - q->stay;
+	const struct asks *asks;
 	char keys[KV_FINGERPRINT_BYTES + 32];
 
 	if (q->n == 1)
@@ -226,14 +228,21 @@ print_done(const struct key_lines *q)
 		return;
 	}
 	key_lines_print_before(q);
+	asks = asks_sshd(q->config);
 	if (q->remove) {
-		printf("%s judged as any other key, from the next login on\n",
-		    keys);
+		printf("%s%s judged as any other key%s\n", asks->where, keys,
+		    asks->when);
+		asks_print_note(asks);
 		return;
 	}
-	printf("%s %s from %s on%s\n", keys,
-	    q->warns ? "only logged, by OnHit warn," : "refused",
-	    later ? q->date : "the next login", later ? " (UTC)" : "");
+	printf("%s%s %s", asks->where, keys,
+	    q->warns ? "only logged, by OnHit warn" : "refused");
+	if (later)
+		printf(" from %s on (UTC)", q->date);
+	else
+		fputs(asks->when, stdout);
+	putchar('\n');
+	asks_print_note(asks);
 	printf("to take this back: keyveto deny --remove %s",
 	    q->n == 1	    ? q->key[0].fingerprint :
 		q->stay > 0 ? "(a file of only these keys)" :

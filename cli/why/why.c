@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto why: says in words why a key is refused. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +21,7 @@
 #include "reading/chosen.h"
 #include "tasks/list.h"
 #include "upkeep/own_list.h"
+#include "ways/asks.h"
 
 #define DATE_BYTES 64
 /* A line of a file. */
@@ -31,6 +33,9 @@ struct spot {
 /* One run of why. */
 struct asking {
 	const struct judging *judging;
+	/* The keyveto.conf of logins; NULL: options stand in its place. */
+	const char *consulted;
+	const struct asks *asks; /* asked about that; NULL: not yet */
 	int64_t now;
 	struct named_keys named;
 	/* What was found. */
@@ -309,9 +314,24 @@ explain_filter(const struct kv_filter *f)
 	putchar('\n');
 }
 
+/* Prints a sentence of what a login makes of a key, as far as sshd asks keyveto. */
+static void
+print_login(struct asking *a, const char *sentence)
+{
+	if (a->asks == NULL)
+		a->asks = asks_sshd(a->consulted);
+	if (*a->asks->where == '\0')
+		printf("A login with it %s\n", sentence);
+	else
+		printf("%c%sa login with it %s\n",
+		    toupper((unsigned char)*a->asks->where), a->asks->where + 1,
+		    sentence);
+	asks_print_note(a->asks);
+}
+
 /* Says what a login makes of the decision. */
 static void
-print_action(const struct kv_decision *d)
+print_action(struct asking *a, const struct kv_decision *d)
 {
 	if (d->verdict == KV_VERDICT_ALLOWED) {
 		fputs("AllowKey in keyveto.conf lets it in all the same",
@@ -320,13 +340,13 @@ print_action(const struct kv_decision *d)
 			cli_printf(stdout, ": %s", d->reason);
 		putchar('\n');
 	} else if (d->action == KV_ACTION_DENY)
-		puts("A login with it is refused.");
+		print_login(a, "is refused.");
 	else if (d->verdict == KV_VERDICT_ERROR)
-		puts("A login with it is let in all the same, by OnError in "
-		     "keyveto.conf.");
+		print_login(a,
+		    "is let in all the same, by OnError in keyveto.conf.");
 	else
-		puts("A login with it is logged, and let in for now: "
-		     "keyveto.conf only warns.");
+		print_login(a,
+		    "is logged, and let in for now: keyveto.conf only warns.");
 }
 
 static bool
@@ -407,7 +427,7 @@ explain_listed(struct asking *a, const struct input_key *key,
 		if (d->hits >> i & 1)
 			explain_filter(&j->filter[i]);
 	}
-	print_action(d);
+	print_action(a, d);
 	puts("Make a new key with ssh-keygen, put its public half in the place "
 	     "of this one, and\nremove this one wherever it is accepted.");
 }
@@ -493,7 +513,7 @@ explain_key(const struct input_key *key, void *arg)
 		explain_listed(a, key, &d);
 	else {
 		puts("Not every filter and list gave an answer.");
-		print_action(&d);
+		print_action(a, &d);
 	}
 }
 
@@ -543,6 +563,8 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		return cli_wrong_usage(cmd,
 		    "give a key, its fingerprint, or a file");
+	if (o.n_filters + o.n_blocklists == 0)
+		a.consulted = o.config != NULL ? o.config : KV_CONFIG_PATH;
 	if (!own_list_add(&o) ||
 	    !chosen_open_partly(&judging, &o, NULL, &partly))
 		return CLI_UNCHECKED;

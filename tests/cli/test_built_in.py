@@ -125,7 +125,7 @@ def test_why_says_in_two_sentences_what_the_class_is(scratch, source):
     for files in (["--filter", empty_filter()], ["--config", write(scratch / "conf", "Filter /nonexistent\n")]):
         out = run("why", *files, path, status=0).out.decode()
         contains(out, "It needs no secret: anybody can sign with it.\n", "  exact list   built-in\n",
-                 f"  source       {source}\n", "A login with it is refused.\n", "keyveto audit --logins")
+                 f"  source       {source}\n", " login with it is refused.\n", "keyveto audit --logins")
         lacks(out, "private half is known to others")
         said = re.search(rf"{source}\n((?:Its|A small prime).*?)\nNo program", out, re.S)[1]
         equal(len(re.findall(r"\.(?=\s|$)", said)), 2, said)

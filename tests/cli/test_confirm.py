@@ -194,7 +194,7 @@ def test_a_confirmed_key_that_allowkey_lets_in_is_told(place):
     assert done.lines[0].endswith("(AllowKey in keyveto.conf lets it in)"), done
     contains(done.err.decode(), f"warning: {place.true.fingerprint} is compromised, and AllowKey lets it in all "
              f"the same: have it replaced, then type keyveto allow --remove {place.true.fingerprint}",
-             "from now on, but for AllowKey")
+             "but for AllowKey")
 
 
 def test_a_key_that_cannot_be_judged_is_not_called_clean(place):

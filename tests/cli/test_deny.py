@@ -17,6 +17,7 @@ from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
 
 pytestmark = pytest.mark.throwaway
 
+NOT_YET = "sshd does not ask keyveto yet: type keyveto sshd enable\n"
 TOMORROW = str(TODAY + datetime.timedelta(days=1))
 
 
@@ -30,7 +31,7 @@ def test_the_guard_refuses_the_key_until_it_is_removed(scratch):
         world = World(folder, text)
         assert world.lets_in(world.clean)
         done = keyveto("deny", world.clean.fingerprint, "incident", "4711", status=0)
-        contains(done.stdout, "is refused from the next login on",
+        contains(done.stdout, f"once sshd asks keyveto, {world.clean.fingerprint} is refused\n{NOT_YET}"
                  f"to take this back: keyveto deny --remove {world.clean.fingerprint}\n")
         end = b"" if text == b"" or text.endswith(b"\n") else b"\n"
         equal(CONFIG.read_bytes(), text + end + f"DenyKey {world.clean.fingerprint} incident 4711\n".encode())
@@ -41,7 +42,7 @@ def test_the_guard_refuses_the_key_until_it_is_removed(scratch):
         equal((found["verdict"], found["lists"], found["sources"], found["reason"]),
               ("listed", ["keyveto.conf"], ["DenyKey"], "incident 4711"))
         contains(keyveto("why", world.clean.path, status=0).stdout, "A DenyKey line of keyveto.conf names it",
-                 "incident 4711", "A login with it is refused")
+                 "incident 4711", f"Once sshd asks keyveto, a login with it is refused.\n{NOT_YET}")
         contains(keyveto("deny", world.clean.fingerprint, "incident 4711", status=0).stdout, "named already")
         contains(keyveto("deny", "--remove", world.clean.fingerprint, status=0).stdout, "taken out: DenyKey")
         equal(CONFIG.read_bytes(), text + end)
@@ -71,7 +72,7 @@ def test_since_says_from_which_day_on(scratch):
         done = keyveto("deny", "--since", date, world.clean.fingerprint, "x", status=0)
         contains(world.text, f"DenyKey {world.clean.fingerprint} since={date} x\n")
         equal(world.lets_in(world.clean), is_in)
-        contains(done.stdout, f"is refused from {date} on (UTC)" if is_in else "is refused from the next login on")
+        contains(done.stdout, f"is refused from {date} on (UTC)" if is_in else "is refused\n")
         contains(keyveto("config", "check", status=0).stdout, f"1 line, {int(is_in)} whose date has not come")
     contains(keyveto("deny", "--since", date, "--remove", FINGERPRINT, status=2).stderr, "neither --since nor --yes")
 
@@ -310,4 +311,4 @@ def test_a_key_of_an_account_that_no_list_has_is_refused(scratch):
         path = here.world.account("bob").authorize(here.world.clean)
         done = keyveto("deny", here.world.clean.fingerprint, "x", status=0)
         contains(done.stderr, f"{path}:1: ", here.world.clean.fingerprint, "newly listed")
-        contains(done.stdout, "is refused from the next login on")
+        contains(done.stdout, f"is refused\n{NOT_YET}")

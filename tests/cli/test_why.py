@@ -47,7 +47,8 @@ def fixture_world(scratch):
 def test_says_which_list_since_when_what_leak_and_where_the_private_half_lies(world):
     out, _ = why(made()["rsa"].public, blocklist=world)
     contains(out, f"{made()['rsa'].fingerprint}\n", f"  exact list   {world}\n", "  list made    2026-01-31\n",
-             "  source       debianssl\n", "CVE-2008-0166", "A login with it is refused.\n", "Make a new key",
+             "  source       debianssl\n", "CVE-2008-0166", "Where sshd asks keyveto, a login with it is refused.\n",
+             "Make a new key",
              "  private half https://github.com/badkeys/debianopenssl/blob/main/rsa/2048/i386/1.key\n")
     out, _ = why(made()["ed25519"].public, blocklist=world)
     contains(out, "  source       site\n", "  private half the list does not say where\n")
