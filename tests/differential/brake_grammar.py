@@ -5,6 +5,7 @@ A draw has what grammar.py and policy.py describe, and:
 
     settings    the lines of update.conf
     enable      the options with which keyveto is enabled, or None
+    printed     a command that prints keys: its arguments, what becomes of it, and the lines for each account
     revoked     what RevokedKeys names: a path, or None; which kind of file; and the keys in it
     second      a second sshd: the settings of its file, or None for the first one's, and its -o options
     change      the command; the keys that it lists, in each night; and a link by which it names the file
@@ -31,6 +32,7 @@ LIST_CHANGES = ("list add", "list create", "list merge", "list patch", "update l
 FILTER_CHANGES = ("filter add", "filter create", "filter merge", "filter patch", "update filter", "rollback filter")
 NIGHTLY = ("list add", "list merge", "update list", "filter add", "filter merge", "update filter")
 LINK = "/etc/keyveto/link"
+PRINTER = "/usr/lib/keys-of-others"
 DEFAULT_GROUPS = ("sudo", "wheel", "admin")
 GIDS = {"sudo": 4100, "wheel": 4101, "admin": 4102, "operators": 4001}
 
@@ -61,6 +63,7 @@ class Grammar:
         self.r.shuffle(self.unused)
         self.draw = {"accounts": [], "groups": [], "files": [], "commands": [], "cas": {}, "clients": [], "modules": [],
                      "lists": [], "policies": [], "settings": [], "second": None, "enable": None, "revoked": None,
+                     "printed": None,
                      "config": {"include": True, "main": [], "drop_ins": [], "matches": []}}
 
     def maybe(self, share):
@@ -76,6 +79,7 @@ class Grammar:
         self.add_config()
         self.add_files()
         self.add_revoked()
+        self.add_printed()
         self.add_change()
         self.add_clients()
         return self.draw
@@ -278,6 +282,19 @@ class Grammar:
         self.draw["config"]["main"].append(["RevokedKeys", word])
         self.draw["revoked"] = {"path": path, "kind": kind, "keys": keys}
 
+    def add_printed(self):
+        """An AuthorizedKeysCommand of another program, where no guard stands yet, or behind one."""
+        main = self.draw["config"]["main"]
+        if self.nights or not self.maybe(0.2) or any(name == "AuthorizedKeysCommand" for name, _ in main):
+            return
+        arguments = self.pick({"%u": 5, "": 2, "%u %h %U": 2, "%u %k": 1, "%u %f %t": 1})
+        guard = f"{policy.GUARD} --user %u --type %t --key %k -- " if self.maybe(0.4) else ""
+        main += [["AuthorizedKeysCommand", f"{guard}{PRINTER} {arguments or '%u' if guard else arguments}".strip()],
+                 ["AuthorizedKeysCommandUser", self.pick({"nobody": 3, "root": 1})]]
+        lines = {one["name"]: [self.key_line(one["name"] in self.administrators)] for one in self.draw["accounts"]
+                 if self.maybe(0.7)}
+        self.draw["printed"] = {"arguments": arguments, "fails": self.maybe(0.1), "lines": lines}
+
     def key_line(self, administrator):
         if self.maybe(0.08) and not self.nights:
             return {"key": self.r.choice(CAS), "options": ["cert-authority"], "comment": ""}
@@ -291,8 +308,10 @@ class Grammar:
     # Changes
 
     def keys_of(self, account):
-        return list(dict.fromkeys(line["key"] for one in self.draw["files"] if one["account"] == account
-                                  for line in one["lines"] if "key" in line))
+        printed = (self.draw["printed"] or {"lines": {}})["lines"].get(account, [])
+        return list(dict.fromkeys(line["key"] for lines in (
+            *(one["lines"] for one in self.draw["files"] if one["account"] == account), printed)
+            for line in lines if "key" in line))
 
     def victims(self):
         """The keys to list: one of root, of an administrator or of a user, a CA, and perhaps others."""
@@ -414,6 +433,16 @@ def sure_patterns(draw):
     command = next((value for name, value in main if name == "AuthorizedKeysCommand"), "").split()
     return [one for one in named.split() if one != "none"] + [
         command[place + 1] for place, word in enumerate(command) if word == "--file"]
+
+
+def sure_lines(draw, account):
+    """The lines that a command is sure to print for the account, and that keyveto can know beforehand."""
+    printed = draw["printed"]
+    overridden = any(name.startswith("AuthorizedKeysCommand") for block in draw["config"]["matches"]
+                     for name, _ in block["settings"])
+    if not printed or overridden or printed["fails"] or "%k" in printed["arguments"] or "%f" in printed["arguments"]:
+        return []
+    return printed["lines"].get(account["name"], [])
 
 
 def second_settings(draw):

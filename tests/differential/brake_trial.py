@@ -99,6 +99,8 @@ class Trial:
         if "link" in self.change:
             os.symlink(self.change["target"], self.change["link"])
         write_as_root("/etc/keyveto/update.conf", _lines(self.draw["settings"]))
+        if self.draw["printed"]:
+            self.write_printer(**self.draw["printed"])
         if self.draw["revoked"]:
             self.write_revoked(**self.draw["revoked"])
         if self.draw["second"]:
@@ -106,6 +108,17 @@ class Trial:
             lines = [*(self.draw["second"]["file"] or []), ["PasswordAuthentication", "no"], ["UsePAM", "yes"]]
             write_as_root(SECOND_CONFIG, _lines(lines) + frame +
                           "".join(f"{line}\n" for line in openssh.without_penalties()))
+
+    def write_printer(self, arguments, fails, lines):
+        """The program prints a file of its own for the account that is its first argument."""
+        del arguments
+        folder = INPUTS / "printed"
+        folder.mkdir()
+        for name, mine in lines.items():
+            words = [(",".join(one["options"]), self.pool.keys[one["key"]].line, one["comment"]) for one in mine]
+            write_as_root(folder / name, "".join(" ".join(filter(None, line)) + "\n" for line in words))
+        write_as_root(brake_grammar.PRINTER, f'#!/bin/sh\ncat "{folder}/$1" 2>/dev/null\nexit {3 if fails else 0}\n')
+        os.chmod(brake_grammar.PRINTER, 0o755)
 
     def write_revoked(self, path, kind, keys):
         lines = "".join(f"{self.pool.keys[name].line}\n" for name in keys)
@@ -199,6 +212,7 @@ class Trial:
         found, lost = [], self.losses(after)
         denied = set(sum(self.change["nights"], []))
         administrators = brake_grammar.administrators(self.draw)
+        lost = {number: record for number, record in lost.items() if not self.is_unknown(self.clients[number])}
         for number, record in lost.items():
             client = self.clients[number]
             text = f"before:\n{_brief(self.before[number])}after:\n{_brief(record)}"
@@ -215,6 +229,18 @@ class Trial:
             found.append((NUMBER, None,
                           f"{len(self.lost_accounts)}: {' '.join(sorted(self.lost_accounts))}\n"))
         return found
+
+    def is_unknown(self, client):
+        """Whether only a command prints the client's key, and keyveto does not ask that, or cannot."""
+        key, name = (client["identities"][0].get("certificate") or {"ca": client["identities"][0]["key"]})["ca"], \
+            client["account"]
+        account = next(one for one in self.draw["accounts"] if one["name"] == name)
+        printed = (self.draw["printed"] or {"lines": {}})["lines"].get(name, [])
+        asked = account["uid"] == 0 or name in brake_grammar.administrators(self.draw)
+        if asked and brake_grammar.sure_lines(self.draw, account):
+            return False
+        return key in [line["key"] for line in printed] and not any(
+            line.get("key") == key for one in self.draw["files"] if one["account"] == name for line in one["lines"])
 
     def judge(self, after, done):
         for law, number, text in self.breaches(after):
@@ -281,8 +307,9 @@ def must_hold(draw):
         if account["name"] not in roots | set(brake_grammar.administrators(draw)):
             continue
         paths = [grammar.file_of(pattern, account) for pattern in brake_grammar.sure_patterns(draw)]
-        found |= {(account["name"], line["key"]) for one in draw["files"] if one["path"] in paths
-                  for line in one["lines"] if line.get("key") in refused}
+        lines = sum((one["lines"] for one in draw["files"] if one["path"] in paths), [])
+        lines = lines + brake_grammar.sure_lines(draw, account)
+        found |= {(account["name"], line["key"]) for line in lines if line.get("key") in refused}
     return found
 
 
@@ -301,7 +328,9 @@ def concerned(draw):
         refused |= set(sum(draw["change"]["nights"], []))
     if any(name in refused for names in draw["cas"].values() for name in names):
         return True
+    printed = (draw["printed"] or {"lines": {}})["lines"]
     holders = {one["account"] for one in draw["files"] if any(line.get("key") in refused for line in one["lines"])}
+    holders |= {name for name, lines in printed.items() if any(line.get("key") in refused for line in lines)}
     roots = {one["name"] for one in draw["accounts"] if one["uid"] == 0}
     return bool(holders & (roots | set(brake_grammar.administrators(draw)))) or len(holders) > brake_grammar.limit(draw)
 

@@ -68,6 +68,15 @@ def test_each_shape_of_revoked_keys_is_drawn():
     assert kinds == {kind for _, _, kind in brake_grammar.REVOKED}
 
 
+def test_commands_that_print_keys_are_drawn():
+    printed = [draw["printed"] for draw in DRAWS if draw["printed"]]
+    assert {one["arguments"] for one in printed} == {"%u", "", "%u %h %U", "%u %k", "%u %f %t"}
+    assert {one["fails"] for one in printed} == {True, False}
+    commands = [value for draw in DRAWS if draw["printed"] for name, value in draw["config"]["main"]
+                if name == "AuthorizedKeysCommand"]
+    assert {policy.GUARD in one for one in commands} == {True, False}
+
+
 def test_some_changes_must_be_held_for_a_key_that_does_not_let_in():
     held = [draw for draw in DRAWS if brake_trial.must_hold(draw)]
     assert len(held) > 60 and all(map(brake_trial.concerned, held))
