@@ -115,6 +115,7 @@ report_line_key(struct run *run, const struct step *file,
 		/* One of its keys alone lets nobody in. */
 		r->usable = before.usable + (r->usable - before.usable == 2);
 	}
+	found->has_ca |= line->is_ca;
 	*(r->refused > before.refused ? &found->refused :
 					&found->let_in) = true;
 }
@@ -201,6 +202,8 @@ make_steps(struct run *run)
 			cli_error("note: %s: sshd does not use this file; its "
 				  "keys are audited all the same",
 			    s->path);
+		else if (s->tag == OPENER_UNASKED)
+			run->a->on_unasked(s->path, run->a->unasked_arg);
 		else if (s->tag == OPENER_END)
 			close_account(run);
 		remove_head(run);
@@ -419,7 +422,9 @@ parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
 	else if (tag == OPENER_PROBLEM)
 		ok = ok && (s.reason = record_copy_text(b)) != NULL;
 	else
-		ok = ok && (tag == OPENER_NOTE || tag == OPENER_END);
+		ok = ok &&
+		    (tag == OPENER_NOTE || tag == OPENER_END ||
+			(tag == OPENER_UNASKED && run->a->asks != NULL));
 	if (ok)
 		add_step(run, &s);
 	else {

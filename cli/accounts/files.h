@@ -7,12 +7,19 @@
 #ifndef CLI_ACCOUNTS_FILES_H
 #define CLI_ACCOUNTS_FILES_H
 
+#include <stdint.h>
+
 #include "accounts/policy.h"
 
 struct audit_readers {
 	const struct accounts *accounts;
 	const struct audit_policy **policy_of; /* of each account */
 	const char *root; /* all files are below it; "" for this machine */
+	/* Of each account: whether its commands are asked. NULL: none is. */
+	const uint8_t *asks;
+	/* Is told of a command that gave no answer: a sentence. */
+	void (*on_unasked)(const char *text, void *arg);
+	void *unasked_arg;
 	/*
 	 * Seconds for opening the files of an account, and for reading them. A
 	 * process that takes longer is killed.
@@ -26,6 +33,7 @@ struct audit_found {
 	struct report before, after; /* the totals */
 	bool refused; /* a key that the configuration refuses as listed */
 	bool let_in;  /* another key */
+	bool has_ca;  /* a line with cert-authority */
 };
 
 /*

@@ -161,8 +161,10 @@ machine_audit(struct machine *m)
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&m->policies, root ? m->sshd : NULL,
-		&m->accounts, "", readers.policy_of, r) &&
-	    audit_accounts(r, &readers, add_account, m->table) &&
+		&m->accounts, "", readers.policy_of, r);
+	if (ok && !r->quiet)
+		audit_policies_note_commands(&m->policies);
+	ok = ok && audit_accounts(r, &readers, add_account, m->table) &&
 	    (m->n_users > 0 || audit_host_keys(m));
 	if (ok) {
 		before = *r;

@@ -342,6 +342,35 @@ open_patterns(struct opener *r, const struct audit_policy *policy)
 	}
 }
 
+/* Hands over what the commands print for the account. */
+static void
+ask_commands(const struct opener *r, size_t place)
+{
+	const struct audit_policy *policy = r->all->a->policy_of[place];
+	const struct account *a = &r->all->a->accounts->v[place];
+	char text[PATH_MAX], why[ASK_WHY_BYTES];
+	int fd;
+
+	for (size_t i = 0; i < policy->n_commands; i++) {
+		const struct audit_command *c = &policy->command[i];
+
+		if (c->unasked != NULL)
+			continue;
+		fd = ask_run(&c->as, a, why);
+		snprintf(text, sizeof(text), "AuthorizedKeysCommand %.1024s",
+		    c->as.text);
+		if (fd != -1) {
+			send_file(r, text, fd);
+			continue;
+		}
+		snprintf(text, sizeof(text),
+		    "AuthorizedKeysCommand %.1024s: of %.255s: %s", c->as.text,
+		    a->name, why);
+		begin_record(r, OPENER_UNASKED, text);
+		record_end(r->records);
+	}
+}
+
 static void
 open_account(struct opener *r, size_t place)
 {
@@ -370,6 +399,8 @@ open_account(struct opener *r, size_t place)
 	if (root && !become_root_again())
 		_exit(1);
 	stay_private();
+	if (root && all->a->asks != NULL && all->a->asks[place])
+		ask_commands(r, place);
 }
 
 static void

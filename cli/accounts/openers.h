@@ -25,6 +25,7 @@ enum opener_tag {
 	OPENER_FILE = 1, /* path; one descriptor */
 	OPENER_PROBLEM,	 /* path, reason */
 	OPENER_NOTE,	 /* text */
+	OPENER_UNASKED,	 /* the same, of a command that gave no answer */
 	OPENER_END,	 /* "": no more of this account */
 };
 

@@ -159,28 +159,54 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
 	return ok;
 }
 
+/* Adds a command that is no guard, unless it is there. False with errno. */
+static bool
+add_other_command(struct audit_policy *policy, const char *text,
+    const char *user, const char *unasked)
+{
+	struct audit_command *c;
+
+	for (size_t i = 0; i < policy->n_commands; i++)
+		if (strcmp(policy->command[i].as.text, text) == 0 &&
+		    strcmp(policy->command[i].as.user, user) == 0)
+			return true;
+	if (!room_for_one(&policy->command, policy->n_commands, sizeof(*c)))
+		return false;
+	c = &policy->command[policy->n_commands++];
+	*c = (struct audit_command){
+		.as = { .text = strdup(text), .user = strdup(user) },
+		.unasked = unasked != NULL ? strdup(unasked) : NULL,
+	};
+	return c->as.text != NULL && c->as.user != NULL &&
+	    (c->unasked != NULL) == (unasked != NULL);
+}
+
 /*
- * Adds the files of the guard. Prints a note about any other command. False
- * with errno.
+ * Adds the files of the guard, or the command that is none. by_origin: only for
+ * some clients. False with errno.
  */
 static bool
 add_command(const struct finder *f, struct audit_policy *policy,
-    const char *command)
+    const char *command, bool by_origin)
 {
-	const char *args;
-	bool guard;
+	char text[SSHD_VALUE_BYTES], why[ASK_WHY_BYTES];
+	const char *user = policy->settings->keys_user, *args;
+	const struct ask_command c = { text, (char *)user };
 
 	if (sshd_words_none(command))
 		return true;
-	guard = guard_command(command, &args);
-	if (!guard || guard_chained(args)) {
-		if (!f->r->quiet || f->r->on_unjudged != NULL)
-			cli_error(
-			    "note: sshd also asks AuthorizedKeysCommand %s: "
-			    "the keys it prints are not audited",
-			    command);
-		return true;
+	if (ask_find(command, text, sizeof(text))) {
+		if (by_origin)
+			return add_other_command(policy, text, user,
+			    "sshd asks it for some clients alone");
+		if (*f->root != '\0')
+			return add_other_command(policy, text, user,
+			    "it is another machine's");
+		return add_other_command(policy, text, user,
+		    ask_is_possible(&c, why) ? NULL : why);
 	}
+	if (!guard_command(command, &args))
+		return true;
 	if (policy->reads_files)
 		cli_error(
 		    "warning: AuthorizedKeysFile is not none: sshd lets "
@@ -250,7 +276,7 @@ add_commands(struct finder *f, struct audit_policy *policy,
     const struct origin_values *command)
 {
 	const char *const usual = policy->settings->keys_command;
-	bool ok = add_command(f, policy, usual);
+	bool ok = add_command(f, policy, usual, false);
 
 	for (size_t i = 0; ok && command->by_origin && i < command->n; i++) {
 		const char *text = value_text(f, command->line[i],
@@ -261,7 +287,7 @@ add_commands(struct finder *f, struct audit_policy *policy,
 			had |= strcmp(text,
 				   value_text(f, command->line[j],
 				       f->global->keys_command)) == 0;
-		ok = had || add_command(f, policy, text);
+		ok = had || add_command(f, policy, text, true);
 	}
 	return ok;
 }
@@ -300,6 +326,12 @@ free_policy(struct audit_policy *policy)
 		free(policy->pattern[i].text);
 	for (size_t i = 0; i < policy->n_user_cas; i++)
 		free(policy->user_ca[i]);
+	for (size_t i = 0; i < policy->n_commands; i++) {
+		free(policy->command[i].as.text);
+		free(policy->command[i].as.user);
+		free(policy->command[i].unasked);
+	}
+	free(policy->command);
 	free(policy->pattern);
 	free(policy->user_ca);
 	free(policy->origin);
@@ -490,10 +522,14 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 	return ok;
 }
 
-/* Adds b's patterns to a's. False with errno. */
+/* Adds b's patterns and commands to a's. False with errno. */
 static bool
-add_policys_patterns(struct audit_policy *a, const struct audit_policy *b)
+add_all_of(struct audit_policy *a, const struct audit_policy *b)
 {
+	for (size_t i = 0; i < b->n_commands; i++)
+		if (!add_other_command(a, b->command[i].as.text,
+			b->command[i].as.user, b->command[i].unasked))
+			return false;
 	for (size_t i = 0; i < b->n_patterns; i++)
 		if (!add_pattern(a, &b->pattern[i]))
 			return false;
@@ -517,10 +553,7 @@ join_policies(struct finder *f, const struct audit_policy *a,
 		return NULL;
 	joined->joined[0] = a;
 	joined->joined[1] = b;
-	return add_policys_patterns(joined, a) &&
-		add_policys_patterns(joined, b) ?
-	    joined :
-	    NULL;
+	return add_all_of(joined, a) && add_all_of(joined, b) ? joined : NULL;
 }
 
 /* Adds the policies by another sshd. False if out of memory. */
@@ -628,6 +661,34 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 	*p = (struct audit_policies){ 0 };
 	return find_by_usual(&f) &&
 	    (geteuid() != 0 || !is_usual(sshd) || add_running(&f));
+}
+
+/* Whether a command before this one, in p's order, has the same text. */
+static bool
+has_command_before(const struct audit_policies *p, size_t policy, size_t at)
+{
+	const char *text = p->v[policy]->command[at].as.text;
+
+	for (size_t i = 0; i <= policy; i++) {
+		const struct audit_policy *a = p->v[i];
+
+		for (size_t k = 0; k < (i < policy ? a->n_commands : at); k++)
+			if (strcmp(a->command[k].as.text, text) == 0)
+				return true;
+	}
+	return false;
+}
+
+void
+audit_policies_note_commands(const struct audit_policies *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->v[i]->n_commands; k++)
+			if (!has_command_before(p, i, k))
+				cli_error("note: sshd also asks "
+					  "AuthorizedKeysCommand %s: the keys "
+					  "it prints are not audited",
+				    p->v[i]->command[k].as.text);
 }
 
 void

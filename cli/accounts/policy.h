@@ -6,6 +6,7 @@
 #ifndef CLI_ACCOUNTS_POLICY_H
 #define CLI_ACCOUNTS_POLICY_H
 
+#include "accounts/ask.h"
 #include "host/accounts.h"
 #include "kv_config.h"
 #include "reading/report.h"
@@ -18,12 +19,21 @@ struct audit_pattern {
 	enum kv_wildcards wildcards;
 };
 
+/* An AuthorizedKeysCommand that prints keys of its own. */
+struct audit_command {
+	struct ask_command as;
+	char *unasked; /* why it cannot be asked; NULL: it can */
+};
+
 /*
  * All files by which sshd may let an account in. They are of several sets if
  * Match blocks look at more than the account, such as the client's address, or
  * if several sshd run.
  */
 struct audit_policy {
+	/* Each AuthorizedKeysCommand of another program. */
+	struct audit_command *command;
+	size_t n_commands;
 	struct sshd_settings *settings; /* NULL: sshd could not be asked */
 	/* Each text is there once for each way to treat wildcards. */
 	struct audit_pattern *pattern;
@@ -53,6 +63,9 @@ struct audit_policies {
 bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
     const struct accounts *accounts, const char *root,
     const struct audit_policy **of_account, struct report *r);
+
+/* Notes, once for each, which commands print keys that are not audited. */
+void audit_policies_note_commands(const struct audit_policies *p);
 
 void audit_policies_free(struct audit_policies *p);
 

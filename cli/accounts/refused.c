@@ -8,6 +8,7 @@
 #include "accounts/files.h"
 #include "accounts/policy.h"
 #include "base/room.h"
+#include "upkeep/administrators.h"
 
 /* False without memory. */
 static bool
@@ -61,6 +62,7 @@ count_account(const struct audit_found *found, void *arg)
 		return false;
 	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
+	h->by_certificate |= found->has_ca && administrators_has_any(account);
 	if (found->refused && !add_refused(h, account, !found->let_in))
 		return false;
 	return after->listed == before->listed ||
@@ -68,15 +70,63 @@ count_account(const struct audit_found *found, void *arg)
 }
 
 bool
+audit_refused_add_unasked(struct audit_refused *h, const char *text)
+{
+	for (size_t i = 0; i < h->n_unasked; i++)
+		if (strcmp(h->unasked[i], text) == 0)
+			return true;
+	if (!room_for_one(&h->unasked, h->n_unasked, sizeof(char *)) ||
+	    (h->unasked[h->n_unasked] = strdup(text)) == NULL)
+		return false;
+	h->n_unasked++;
+	return true;
+}
+
+/* Is the readers' on_unasked. */
+static void
+on_unasked(const char *text, void *arg)
+{
+	(void)audit_refused_add_unasked(arg, text);
+}
+
+/* Adds the commands that cannot be asked. Whether one can, in *anyp. */
+static bool
+add_commands(struct audit_refused *h, const struct audit_policies *p,
+    bool *anyp)
+{
+	char text[SSHD_VALUE_BYTES];
+	bool ok = true;
+
+	*anyp = false;
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; ok && k < p->v[i]->n_commands; k++) {
+			const struct audit_command *c = &p->v[i]->command[k];
+
+			*anyp |= c->unasked == NULL;
+			if (c->unasked == NULL)
+				continue;
+			snprintf(text, sizeof(text),
+			    "AuthorizedKeysCommand %.4096s: %s", c->as.text,
+			    c->unasked);
+			ok = audit_refused_add_unasked(h, text);
+		}
+	return ok;
+}
+
+bool
 audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root, unsigned int seconds,
-    struct report *r)
+    const struct accounts *accounts, const char *root,
+    const struct change_hold *hold, unsigned int seconds, struct report *r)
 {
 	struct audit_readers readers = {
 		.accounts = accounts,
 		.root = root,
 		.timeout = seconds,
+		.on_unasked = on_unasked,
+		.unasked_arg = h,
 	};
+	uint8_t *asks = NULL;
+	bool asked = false;
 	struct audit_policies policies = { 0 };
 	struct report before = *r;
 	bool ok;
@@ -88,10 +138,15 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	    audit_policies_find(&policies, sshd, accounts, root,
 		readers.policy_of, r);
 	h->unjudged_settings = r->unjudged > before.unjudged;
+	ok = ok && add_commands(h, &policies, &asked);
+	if (ok && asked)
+		ok = (readers.asks = asks = administrators_mark(accounts,
+			  hold)) != NULL;
 	ok = ok && audit_accounts(r, &readers, count_account, h);
 	if (ok) {
 		before = *r;
 		audit_user_cas(r, &policies, root, false);
+		h->by_certificate |= r->keys > before.keys;
 		h->listed_cas = (size_t)(r->listed - before.listed);
 		h->refused_cas = (size_t)(r->refused - before.refused);
 		h->unjudged_settings |= r->unjudged > before.unjudged;
@@ -101,6 +156,7 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	}
 	if (!ok)
 		cli_error("%s", strerror(errno));
+	free(asks);
 	free(readers.policy_of);
 	audit_policies_free(&policies);
 	return ok;
@@ -145,5 +201,8 @@ audit_refused_free(struct audit_refused *h)
 	free(h->v);
 	free(h->unknown);
 	free(h->unjudged);
+	for (size_t i = 0; i < h->n_unasked; i++)
+		free(h->unasked[i]);
+	free(h->unasked);
 	*h = (struct audit_refused){ .n = 0 };
 }

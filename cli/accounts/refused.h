@@ -8,6 +8,7 @@
 
 #include "accounts/table.h"
 #include "host/accounts.h"
+#include "host/change.h"
 #include "sshd_config/sshd_config.h"
 
 /* An account of which the configuration refuses a listed key. */
@@ -35,15 +36,29 @@ struct audit_refused {
 	size_t n_unjudged;
 	/* sshd's settings or TrustedUserCAKeys could not be read. */
 	bool unjudged_settings;
+	/*
+	 * A sentence for each AuthorizedKeysCommand of which nobody knows
+	 * beforehand which keys it prints for root or an administrator.
+	 */
+	char **unasked;
+	/* Certificates may let root or an administrator in: no file has those keys. */
+	bool by_certificate;
+	size_t n_unasked;
 };
 
 /*
  * Audits the accounts, whose files are below root, by r and its judge. Without
- * sshd, their files are those of keyveto.conf. seconds are for each account. Always call audit_refused_free. False after a message.
+ * sshd, their files are those of keyveto.conf. For root, the members of hold
+ * (or NULL) and other administrators an AuthorizedKeysCommand is asked, too.
+ * seconds are for each account. Always call audit_refused_free. False after a
+ * message.
  */
 bool audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root, unsigned int seconds,
-    struct report *r);
+    const struct accounts *accounts, const char *root,
+    const struct change_hold *hold, unsigned int seconds, struct report *r);
+
+/* Adds a sentence about a command, unless it is there. False without memory. */
+bool audit_refused_add_unasked(struct audit_refused *h, const char *text);
 
 /* Prints the table and the names on standard output. */
 void audit_refused_print(const struct audit_refused *h);

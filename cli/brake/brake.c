@@ -283,6 +283,9 @@ add_found(struct audit_refused *all, const struct audit_refused *one)
 		if (at == all->n_unjudged)
 			unjudged[all->n_unjudged++] = one->unjudged[i];
 	}
+	for (size_t i = 0; i < one->n_unasked; i++)
+		if (!audit_refused_add_unasked(all, one->unasked[i]))
+			return false;
 	if (one->refused_cas > all->refused_cas)
 		all->refused_cas = one->refused_cas;
 	all->unjudged_settings |= one->unjudged_settings;
@@ -307,7 +310,7 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	r->now = b->at != 0 ? b->at : time(NULL);
 	ok = read_accounts(b, has_sshd) &&
 	    audit_refused_find(&h, has_sshd ? &sshd : NULL, &b->accounts, "",
-		SECONDS, r) &&
+		b->hold, SECONDS, r) &&
 	    (all == NULL || add_found(all, &h) ||
 		cli_failed(b->change->path, "cannot be judged"));
 	audit_refused_free(&h);
@@ -562,11 +565,22 @@ note_refused(struct brake *b)
 	since_yes_save(&b->since);
 }
 
+/* No reason to hold: it would be one each night, and --yes no answer to it. */
+static void
+note_unasked(const struct brake *b)
+{
+	for (size_t i = 0; i < b->found.n_unasked; i++)
+		cli_error("note: %s; so nobody can know beforehand which of "
+			  "the keys it prints would be refused",
+		    b->found.unasked[i]);
+}
+
 static bool
 decide(struct brake *b, struct change_effect *e)
 {
 	bool may;
 
+	note_unasked(b);
 	if (b->found.n > 0)
 		drop_settled(b);
 	*e = (struct change_effect){

@@ -45,6 +45,10 @@ print_counts(const struct audit_refused *h)
 			  "them with no other",
 		    h->n, cli_plural(h->n, "account", "accounts"),
 		    h->n_locked_out);
+	if (h->by_certificate)
+		cli_error("note: root or an administrator may come in by a "
+			  "certificate: no file here names the key in it, so "
+			  "that it is not judged beforehand");
 	if (h->refused_cas > 0)
 		cli_error("%zu listed %s in TrustedUserCAKeys: whoever comes "
 			  "with such a certificate would be refused",
@@ -85,7 +89,7 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 		&judging))
 		return CLI_UNCHECKED;
 	judging_report(&r, &judging.judge);
-	ok = audit_refused_find(h, &sshd, accounts, o->root,
+	ok = audit_refused_find(h, &sshd, accounts, o->root, NULL,
 	    (unsigned int)o->timeout, &r);
 	if (ok) {
 		if (!o->json)
@@ -104,7 +108,12 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	if (r.problems > 0)
 		cli_error("not everything could be judged: there may be more "
 			  "listed keys");
-	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0;
+	for (size_t i = 0; i < h->n_unasked; i++)
+		cli_error("%s; so nobody can know beforehand which of the "
+			  "keys it prints would be refused",
+		    h->unasked[i]);
+	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0 ||
+	    h->n_unasked > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	/* keyveto.conf has lines of keyveto's after --warn alone. */

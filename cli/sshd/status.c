@@ -11,6 +11,7 @@
 #include "sshd/matches.h"
 #include "sshd/sshd.h"
 #include "sshd/started.h"
+#include "accounts/ask.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -41,7 +42,9 @@ struct status {
 	size_t n;
 	struct part *part;
 	size_t n_parts;
-	bool keys_by_origin;	 /* a Match block lets some clients use keys */
+	bool keys_by_origin; /* a Match block lets some clients use keys */
+	char **command;	     /* that were named as not judged */
+	size_t n_commands;
 	bool pam;		 /* the module judges in every service */
 	bool unguarded, unknown; /* exit status 1 or 2 */
 };
@@ -185,6 +188,31 @@ module_judges(struct status *s, const struct sshd_settings *settings)
 }
 
 /*
+ * Names, once, a command of which nobody can know before a change whether it
+ * refuses keys that the command prints. Without memory, more than once.
+ */
+static void
+note_command(struct status *s, const struct sshd_settings *settings)
+{
+	char text[SSHD_VALUE_BYTES], why[ASK_WHY_BYTES];
+	const struct ask_command c = { text, (char *)settings->keys_user };
+
+	if (*s->o->root != '\0' ||
+	    !ask_find(settings->keys_command, text, sizeof(text)) ||
+	    ask_is_possible(&c, why))
+		return;
+	for (size_t i = 0; i < s->n_commands; i++)
+		if (strcmp(s->command[i], text) == 0)
+			return;
+	if (room_for_one(&s->command, s->n_commands, sizeof(char *)) &&
+	    (s->command[s->n_commands] = strdup(text)) != NULL)
+		s->n_commands++;
+	cli_error("note: AuthorizedKeysCommand %s: the keys it prints are not "
+		  "judged before a change: %s",
+	    text, why);
+}
+
+/*
  * Asks sshd about an account, and finds or adds the group with its ways in.
  * *groupp is its index. Adds the guards. False after a message.
  */
@@ -201,6 +229,7 @@ find_group_of(struct status *s, const char *user, size_t *groupp)
 	context.pam = module_judges(s, settings);
 	ways_read(settings, &context, &w);
 	add_guard(s, settings->keys_command, settings->keys_user);
+	note_command(s, settings);
 	if (w.guard[WAY_USER_CA])
 		add_guard(s, settings->principals_command,
 		    settings->principals_user);
@@ -451,6 +480,9 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 		free(s.part[i].user);
 	}
 	free(s.part);
+	for (size_t i = 0; i < s.n_commands; i++)
+		free(s.command[i]);
+	free(s.command);
 	accounts_free(&s.accounts);
 	sshd_copy_close(&s.copy);
 	return status;

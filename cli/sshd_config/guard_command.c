@@ -30,6 +30,9 @@ guard_files_read(const char *args, struct guard_files *f)
 	/* Every argument of the guard before "--" is an option with a value. */
 	while ((option = sshd_words_next(&rest)) != NULL) {
 		f->chained = strcmp(option, "--") == 0;
+		if (f->chained)
+			f->behind = rest != NULL ? rest + strspn(rest, " \t") :
+						   "";
 		if (f->chained || (value = sshd_words_next(&rest)) == NULL)
 			break;
 		if (strcmp(option, "--config") == 0 && f->config == NULL)

@@ -25,7 +25,8 @@ struct guard_files {
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n;
 	const char *config, *strictmodes, *wildcards; /* NULL if not given */
-	bool chained; /* as guard_chained tells */
+	bool chained;	    /* as guard_chained tells */
+	const char *behind; /* the other command, if chained */
 };
 
 /* False without memory. Call guard_files_free after true. */

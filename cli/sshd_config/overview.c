@@ -62,6 +62,7 @@ decides_keys(const char *keyword)
 {
 	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ||
 	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
+	    strcasecmp(keyword, "AuthorizedKeysCommandUser") == 0 ||
 	    strcasecmp(keyword, "TrustedUserCAKeys") == 0;
 }
 

@@ -529,6 +529,7 @@ sshd_settings_same_keys(const struct sshd_settings *a,
 {
 	return strcmp(a->keys_files, b->keys_files) == 0 &&
 	    strcmp(a->keys_command, b->keys_command) == 0 &&
+	    strcmp(a->keys_user, b->keys_user) == 0 &&
 	    strcmp(a->user_ca, b->user_ca) == 0 &&
 	    a->strictmodes == b->strictmodes;
 }

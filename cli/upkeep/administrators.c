@@ -2,6 +2,7 @@
 #include "upkeep/administrators.h"
 
 #include <grp.h>
+#include <stdlib.h>
 
 #include "upkeep/settings.h"
 
@@ -27,6 +28,19 @@ administrators_has(const struct change_hold *hold,
 	return false;
 }
 
+/* The same for root, and each hold of c, which is whole only if readable. */
+static bool
+is_any(const struct update_conf *c, bool readable,
+    const struct account *account)
+{
+	bool found = account->uid == 0 || !readable ||
+	    administrators_has(&c->source[0].hold, account);
+
+	for (size_t i = 0; !found && i < c->n; i++)
+		found = administrators_has(&c->source[i].hold, account);
+	return found;
+}
+
 bool
 administrators_has_any(const struct account *account)
 {
@@ -34,11 +48,24 @@ administrators_has_any(const struct account *account)
 	bool found;
 
 	update_conf_defaults(&c);
-	found = account->uid == 0 ||
-	    administrators_has(&c.source[0].hold, account) ||
-	    !update_conf_read(NULL, &c);
-	for (size_t i = 0; !found && i < c.n; i++)
-		found = administrators_has(&c.source[i].hold, account);
+	found = is_any(&c, update_conf_read(NULL, &c), account);
 	update_conf_free(&c);
 	return found;
+}
+
+uint8_t *
+administrators_mark(const struct accounts *accounts,
+    const struct change_hold *hold)
+{
+	uint8_t *marks = calloc(accounts->n + 1, sizeof(*marks));
+	struct update_conf c;
+	bool readable;
+
+	update_conf_defaults(&c);
+	readable = update_conf_read(NULL, &c);
+	for (size_t i = 0; marks != NULL && i < accounts->n; i++)
+		marks[i] = is_any(&c, readable, &accounts->v[i]) ||
+		    (hold != NULL && administrators_has(hold, &accounts->v[i]));
+	update_conf_free(&c);
+	return marks;
 }

@@ -3,6 +3,8 @@
 #ifndef CLI_UPKEEP_ADMINISTRATORS_H
 #define CLI_UPKEEP_ADMINISTRATORS_H
 
+#include <stdint.h>
+
 #include "host/accounts.h"
 #include "host/change.h"
 
@@ -20,5 +22,12 @@ bool administrators_has(const struct change_hold *hold,
  * not known.
  */
 bool administrators_has_any(const struct account *account);
+
+/*
+ * The same of each account, for which hold counts, too, unless it is NULL. The
+ * caller frees the answers, 1 or 0. NULL without memory.
+ */
+uint8_t *administrators_mark(const struct accounts *accounts,
+    const struct change_hold *hold);
 
 #endif

@@ -70,6 +70,19 @@ def test_a_key_that_the_policy_lets_in_stops_nothing(scratch):
              "each key would be refused of: mallory\n")
 
 
+def test_enable_says_that_certificates_cannot_be_judged_beforehand(scratch):
+    said = "note: root or an administrator may come in by a certificate"
+    for number, (home, line) in enumerate((("", "TrustedUserCAKeys /etc/ssh/ca.pub\n"), ("/root", ""), ("/root", None))):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number), INCLUDE + (line or ""))
+        image.write("/etc/ssh/ca.pub", f"{clean_key()}\n")
+        if home:
+            image.path("/root").mkdir(mode=0o700)
+            image.write("/root/.ssh/authorized_keys", f"{'cert-authority ' if line is not None else ''}{clean_key()}\n")
+        done = image.run("enable", "--dry-run", status=0)
+        equal(done.stderr.count(said), 1 if line is not None else 0, done.stderr)
+
+
 def test_a_key_that_onunsupported_refuses_stops_enable(scratch):
     image = Image(scratch)
     image.account("alice", clean_key(), "ssh-of-tomorrow AAAAD3NzaC1vZi10b21vcnJvdw== later")
