@@ -45,8 +45,9 @@ struct brake {
 	struct accounts accounts;   /* empty before the first audit */
 	struct audit_refused found; /* by all configurations together */
 	bool consulted;		    /* by one of them */
-	bool unjudged_counts;	    /* somebody gets in now */
-	bool failed;		    /* an audit did not come to its end */
+	bool mistaken;	      /* for a file of another kind; it was said */
+	bool unjudged_counts; /* somebody gets in now */
+	bool failed;	      /* an audit did not come to its end */
 	/*
 	 * The time at which keys are judged, or 0 for now; and the next one at
 	 * which a DenyKey line of a new keyveto.conf begins to count, or an
@@ -385,6 +386,38 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 	closelog();
 }
 
+/* Whether it is consulted for a file of the kind that it is to be. */
+static bool
+is_of_its_kind(const struct use *use)
+{
+	switch (use->b->change->kind) {
+	case CHANGE_FILTER:
+		return use->as_filter;
+	case CHANGE_LIST:
+		return use->as_list;
+	case CHANGE_CONFIG:
+		return use->as_config;
+	case CHANGE_NONE:
+	case CHANGE_JUDGED:
+		break;
+	}
+	return false;
+}
+
+/* No login would get a verdict: --yes does not help, either. */
+static void
+report_mistaken(struct brake *b, const struct use *use)
+{
+	if (!b->mistaken)
+		cli_error("%s: stays as it is: logins consult it as %s, and "
+			  "what was to be written is none; give another name",
+		    b->change->path,
+		    use->as_config     ? "keyveto.conf" :
+			use->as_filter ? "a filter" :
+					 "an exact list");
+	b->mistaken = true;
+}
+
 /* Judges the change by one configuration, if that consults the file. */
 static void
 judge_by(struct brake *b, const char *config, bool soon)
@@ -397,12 +430,21 @@ judge_by(struct brake *b, const char *config, bool soon)
 	judging_open(&before, config, NULL, cli_open_as_login, NULL);
 	if (kind == CHANGE_CONFIG && config == NULL)
 		use.config = KV_CONFIG_PATH; /* it is made */
-	use.as_config = kind == CHANGE_CONFIG &&
-	    is_target(&b->target, use.config);
-	for (size_t i = 0; kind != CHANGE_CONFIG && i < known->n_filters; i++)
+	use.as_config = is_target(&b->target,
+	    use.config != NULL ? use.config : KV_CONFIG_PATH);
+	for (size_t i = 0; i < known->n_filters; i++)
 		use.as_filter |= is_target(&b->target, known->filter[i].path);
-	for (size_t i = 0; kind != CHANGE_CONFIG && i < known->n_lists; i++)
+	for (size_t i = 0; i < known->n_lists; i++)
 		use.as_list |= is_target(&b->target, known->list[i].path);
+	if ((use.as_config || use.as_filter || use.as_list) &&
+	    !is_of_its_kind(&use)) {
+		report_mistaken(b, &use);
+		b->failed |= !end_judging(b, &before);
+		return;
+	}
+	use.as_config &= kind == CHANGE_CONFIG;
+	use.as_filter &= kind != CHANGE_CONFIG;
+	use.as_list &= kind != CHANGE_CONFIG;
 	/* It cannot be told which files it names. */
 	if (soon || (known->broken[0] != '\0' && kind != CHANGE_CONFIG)) {
 		use.as_filter |= kind == CHANGE_FILTER;
@@ -435,7 +477,8 @@ judge_by_all(struct brake *b)
 	}
 	b->at = 0;
 	/* One that is not known may consult it. */
-	if (!b->consulted && (c->incomplete || is_in_state_folder(b)))
+	if (!b->consulted && b->change->kind != CHANGE_NONE &&
+	    (c->incomplete || is_in_state_folder(b)))
 		judge_by(b, c->path[0], b->change->kind != CHANGE_CONFIG);
 	b->found.unjudged_settings |= c->incomplete;
 	b->unjudged_counts |= c->incomplete && b->target.there;
@@ -657,7 +700,11 @@ brake_may_take_effect(const struct change *c, struct change_effect *e)
 	may = open_brake(&b);
 	if (may) {
 		judge_by_all(&b);
-		if (b.consulted || b.configurations.incomplete ||
+		if (b.mistaken)
+			may = false;
+		else if (c->kind == CHANGE_NONE)
+			may = true;
+		else if (b.consulted || b.configurations.incomplete ||
 		    is_in_state_folder(&b))
 			may = decide(&b, e);
 	}

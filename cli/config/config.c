@@ -91,6 +91,8 @@ config_swap_open(struct config_swap *s, const char *path)
 	*s = (struct config_swap){ 0 };
 	if (!replace_open(&s->r, path))
 		return false;
+	/* The caller may have replace_commit ask. */
+	s->r.change = CHANGE_JUDGED;
 	if (s->r.old == -1)
 		return (s->was.text = calloc(1, 1)) != NULL;
 	return config_read_fd(s->r.old, path, &s->was) &&

@@ -101,6 +101,7 @@ rewrite_absent(struct keep *k, const char *url, int64_t now)
 		goto out;
 	}
 	r.root_only = true;
+	r.change = CHANGE_JUDGED;
 	fd = fcntl(r.old, F_DUPFD_CLOEXEC, 0);
 	in = fd != -1 ? fdopen(fd, "r") : NULL;
 	if (in == NULL) {
@@ -188,6 +189,8 @@ keep_proof(const struct keep *k, const struct hit *hit, int proof, size_t len)
 	ok = replace_open(&r, path);
 	if (ok) {
 		r.root_only = true;
+		/* Its name is the key's. */
+		r.change = CHANGE_JUDGED;
 		ok = replace_begin(&r) && replace_write_file(&r, proof, len) &&
 		    replace_commit(&r);
 	}
@@ -230,7 +233,7 @@ keep_list(const struct keep *k, struct list_batch *batch, bool consulted,
 		return false;
 	ok = list_writer_open(&writer, k->list);
 	/* The caller asked already. */
-	writer.file.change = CHANGE_NONE;
+	writer.file.change = CHANGE_JUDGED;
 	writer.file.readable = consulted;
 	ok = ok && (writer.file.old == -1 || may_be_kept(&writer.file)) &&
 	    list_writer_keep_old(&writer) && list_batch_write(batch, &writer);

@@ -23,7 +23,9 @@ struct change_hold {
 };
 
 enum change_kind {
-	CHANGE_NONE = 0, /* of a file that no login consults */
+	CHANGE_NONE = 0, /* of a file that no login may consult */
+	/* The caller has looked at what is there, and asked where it has to. */
+	CHANGE_JUDGED,
 	CHANGE_FILTER,
 	CHANGE_LIST,
 	CHANGE_CONFIG, /* a keyveto.conf */
@@ -64,7 +66,8 @@ struct change_effect {
 
 /*
  * Whether the change may take effect; false after a message, with the status 2
- * as the command's end. Sets *e.
+ * as the command's end. Never where logins consult the file as one of another
+ * kind. Sets *e.
  */
 bool change_may_take_effect(const struct change *c, struct change_effect *e);
 

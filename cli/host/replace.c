@@ -635,6 +635,21 @@ flush_directory(const struct replace *r)
 	return true;
 }
 
+/* The length of what formats begin with, such as pkbfd1 or <!DOCTYPE html>. */
+#define BEGIN_BYTES 6
+
+/* Whether the old file is empty, or begins as the new one does. */
+static bool
+begins_alike(const struct replace *r)
+{
+	char old[BEGIN_BYTES] = "", new[BEGIN_BYTES] = "";
+	const ssize_t n = pread(r->old, old, sizeof(old), 0);
+
+	return n == 0 ||
+	    (n > 0 && pread(r->fd, new, sizeof(new), 0) == n &&
+		memcmp(old, new, sizeof(old)) == 0);
+}
+
 /* Whether the new file may take effect. False after a message. */
 static bool
 may_take_effect(struct replace *r)
@@ -650,8 +665,13 @@ may_take_effect(struct replace *r)
 	};
 	struct change_effect e;
 
-	if (r->change == CHANGE_NONE)
+	if (r->change == CHANGE_JUDGED)
 		return true;
+	if (r->change == CHANGE_NONE && r->old != -1 && !r->keep_beside &&
+	    !begins_alike(r))
+		return cli_error("%s: is there, and no such file as is written "
+				 "here; move it away, or give another name",
+		    r->path);
 	if (!change_may_take_effect(&c, &e))
 		return false;
 	r->readable |= e.consulted;

@@ -56,8 +56,10 @@ struct replace {
 	bool owner_only;  /* group and others get no part of the old mode */
 	bool readable;	  /* a new file has mode 0644, whatever the umask */
 	/*
-	 * Not CHANGE_NONE: logins may consult the file, and replace_commit asks
-	 * whether it may change (host/change). If they do, it sets readable.
+	 * Unless it is CHANGE_JUDGED, replace_commit asks whether the file may
+	 * change (host/change), and sets readable if logins consult it. With
+	 * CHANGE_NONE, an old file that does not begin as the new one is not
+	 * replaced, unless it is empty or kept beside: it may be anything.
 	 */
 	enum change_kind change;
 	const char *via;	      /* the command, for struct change */

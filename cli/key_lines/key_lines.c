@@ -538,7 +538,7 @@ change_config(struct key_lines *q, struct config_swap *s)
 		s->r.change = q->denies != q->remove ||
 			ends_earlier(q, &s->was) ?
 		    CHANGE_CONFIG :
-		    CHANGE_NONE;
+		    CHANGE_JUDGED;
 		s->r.via = q->denies ? "deny" : "allow";
 		s->r.yes = q->yes;
 		ok = config_swap_commit(s, now.text, now.len);

@@ -295,6 +295,7 @@ write_output(const struct output *o, bool force)
 	bool ok = replace_open(&r, o->path);
 
 	r.owner_only = true;
+	r.change = CHANGE_JUDGED;
 	ok = ok && (force || r.old == -1 || refuse_existing(o->path)) &&
 	    replace_begin(&r) &&
 	    replace_write_text(&r, o->text, strlen(o->text)) &&

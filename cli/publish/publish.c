@@ -600,6 +600,7 @@ put_index(struct publish *p)
 		return cli_failed(p->path, "cannot be written");
 	}
 	memcpy(both + len, p->signature.text, p->signature.len);
+	r->change = CHANGE_JUDGED;
 	ok = ok && replace_begin(r);
 	if (ok && r->old == -1 && fchmod(r->fd, 0644) == -1)
 		ok = cli_failed(p->path, "cannot be written");

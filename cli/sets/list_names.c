@@ -120,6 +120,7 @@ list_names_set(const char *path, uint8_t id, const char *name, bool readable)
 	ok = replace_open(&r, file);
 	if (ok) {
 		r.root_only = true;
+		r.change = CHANGE_JUDGED;
 		r.readable = readable ||
 		    (files_stat(path, &list) && (list.st_mode & 044) == 044);
 		/* Another run may have named it since. */

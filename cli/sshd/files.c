@@ -214,6 +214,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		if (changed)
 			cli_note_change(path);
 	} else if (ok) {
+		r.change = CHANGE_JUDGED;
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);
 		changed = ok || io_is_named(r.fd, r.dir, r.name);

@@ -96,6 +96,7 @@ update_installed_replace(const struct update_installed *t, int fd,
 	r.keep_old = t->is_good;
 	r.keep_beside = t->is_other;
 	r.root_only = true;
+	r.change = CHANGE_JUDGED;
 	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
 	*donep = fstat(fd, &mine) == 0 && r.dir != -1 &&
 	    fstatat(r.dir, t->place.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -92,6 +92,7 @@ update_sources_write(const char *list, const char *text, bool keep_old)
 	if ((ok = replace_open(&r, path)) && !is_same_text(&r, text)) {
 		r.keep_old = keep_old;
 		r.root_only = true;
+		r.change = CHANGE_JUDGED;
 		ok = replace_begin(&r) &&
 		    replace_write_text(&r, text, strlen(text)) &&
 		    replace_commit(&r);

@@ -397,6 +397,7 @@ find_change(const struct questions *q, const char *path)
 {
 	const bool is_filter = strcmp(q->argv[0], "filter") == 0;
 
+	/* A report. */
 	if (!is_filter && strcmp(q->argv[0], "list") != 0)
 		return CHANGE_NONE;
 	/* A delta. */
@@ -409,7 +410,7 @@ find_change(const struct questions *q, const char *path)
 			return CHANGE_LIST;
 	for (int i = 1; i < q->argc; i++)
 		if (is_names_of_list(path, q->argv[i]))
-			return CHANGE_NONE;
+			return CHANGE_JUDGED;
 	return CHANGE_LIST;
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: ISC
 """What commands that change a file say, and which file they may write."""
 
+import json
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -60,8 +62,8 @@ def test_where_nothing_was_changed_nothing_is_said_of_a_change(here):
 
 
 def test_what_changes_and_prints_nothing_needs_no_output(here):
-    path = here.write("k", here.world.clean)
-    for words in (("list", "add", LIST, path), ("filter", "add", FILTER, path)):
+    mine = here.write("mine.pub", here.world.clean)
+    for words in (("list", "add", LIST, mine), ("filter", "add", FILTER, mine)):
         equal(unheard(*words)[0], 0)
 
 
@@ -104,3 +106,79 @@ def test_update_says_it_too(scratch):
     must_tell(place.target, *words)
     must_tell(place.target, *words, "--rollback")
     equal(place.target.read_bytes(), a_filter(2))
+
+
+def audit_of(here):
+    path = here.scratch / "audit.json"
+    path.write_text(json.dumps({"host": "a"}) + "\n", encoding="ascii")
+    return path
+
+
+def beside(path):
+    return {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+
+
+def refused(path, *words, says):
+    """Fails unless the command changes neither the file nor what lies beside it."""
+    before = beside(path)
+    done = keyveto(*words, status=2)
+    equal(beside(path), before, f"{words}\n{done.stderr}")
+    contains(done.stderr, says)
+
+
+OTHER = "is there, and no such file as is written here"
+
+
+def test_a_report_replaces_a_report_alone(here):
+    audit = audit_of(here)
+    page, sarif = here.scratch / "page.html", here.scratch / "report.sarif"
+    for option, path, other in (("--html", page, sarif), ("--sarif", sarif, page)):
+        path.write_bytes(b"")       # as mktemp makes it
+        for _ in range(2):
+            keyveto("report", option, path, audit, status=2)        # that is no whole audit
+            assert path.stat().st_size > 0
+        if other.exists():
+            refused(other, "report", option, other, audit, says=OTHER)
+    for name in ("/etc/ssh/sshd_config", "/etc/pam.d/sshd", audit, here.authorize_root(here.world.clean),
+                 CONFIG.with_name("update.conf"), f"{LIST}.sources"):
+        path = Path(name)
+        if not path.exists():
+            path.write_text("x\n", encoding="ascii")
+        for option in ("--html", "--sarif"):
+            refused(path, "report", option, path, audit, says=OTHER)
+
+
+@pytest.mark.parametrize("as_what", ["exact list", "filter", "keyveto.conf"])
+def test_what_logins_consult_is_replaced_by_its_like_alone(here, as_what):
+    """Nobody would get a verdict, and OnError would lock out all, or let in all: --yes does not help."""
+    path = {"exact list": LIST, "filter": FILTER, "keyveto.conf": CONFIG}[as_what]
+    audit, alike = audit_of(here), here.scratch / "alike"
+    mine = here.write("mine.pub", here.world.clean)
+    keyveto("filter", "create", alike, "--entries", 10, "--fpr", "1e-6", status=0)
+    says = f"{path}: stays as it is: logins consult it as "
+    for words in (("list", "create", "--force", "--yes", path, mine),
+                  ("filter", "create", "--force", "--yes", path, "--entries", 10, "--fpr", "1e-6"),
+                  ("filter", "merge", "--force", "--yes", path, alike, alike),
+                  ("list", "merge", "--force", "--yes", path, LIST, LIST),
+                  ("list", "diff", "--force", LIST, LIST, path), ("filter", "diff", "--force", FILTER, FILTER, path)):
+        if words[0] not in as_what:
+            refused(path, *words, says=says)
+    for option, begin in (("--html", b"<!DOCTYPE html>"), ("--sarif", b'{"$schema"')):
+        refused(path, "report", option, path, audit, says=OTHER)
+        kept = path.read_bytes()
+        path.write_bytes(begin)     # damaged, and like what is written
+        path.chmod(0o644)
+        if path != CONFIG:
+            refused(path, "report", option, path, audit, says=says)
+        path.write_bytes(kept)
+    path.unlink()                   # to come, but awaited already
+    for option in ("--html", "--sarif"):
+        refused(path, "report", option, path, audit, says=says)
+    assert not path.exists()
+
+
+def test_a_list_that_no_login_consults_needs_no_leave(here):
+    own = here.scratch / "own.dat"
+    keyveto("list", "create", own, here.unused, status=0)
+    keyveto("list", "create", "--force", own, here.unused, status=0)
+    refused(own, "report", "--html", own, audit_of(here), says=OTHER)
