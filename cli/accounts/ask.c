@@ -181,7 +181,8 @@ ask_run(const struct ask_command *c, const struct account *about,
 		argv[n++] = about->name;
 	argv[n] = NULL;
 	if ((pw = getpwnam(name)) == NULL) {
-		snprintf(why, ASK_WHY_BYTES, "there is no account %.200s", name);
+		snprintf(why, ASK_WHY_BYTES, "there is no account %.200s",
+		    name);
 		return -1;
 	}
 	as = (struct account){

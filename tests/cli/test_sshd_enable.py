@@ -72,7 +72,8 @@ def test_a_key_that_the_policy_lets_in_stops_nothing(scratch):
 
 def test_enable_says_that_certificates_cannot_be_judged_beforehand(scratch):
     said = "note: root or an administrator may come in by a certificate"
-    for number, (home, line) in enumerate((("", "TrustedUserCAKeys /etc/ssh/ca.pub\n"), ("/root", ""), ("/root", None))):
+    ways = (("", "TrustedUserCAKeys /etc/ssh/ca.pub\n"), ("/root", ""), ("/root", None))
+    for number, (home, line) in enumerate(ways):
         (scratch / str(number)).mkdir()
         image = Image(scratch / str(number), INCLUDE + (line or ""))
         image.write("/etc/ssh/ca.pub", f"{clean_key()}\n")
