@@ -123,8 +123,8 @@ def test_a_command_in_an_option_is_named(place, world, scratch):
     place.update()
     place.publisher.serve(listing(n=1000, seed=5), "2026-11-02T00:00:00Z")
     words = ["-o", "AuthorizedKeysCommand /usr/share/eic/run %u %f", "-o", "AuthorizedKeysCommandUser eic"]
-    note = ["note: AuthorizedKeysCommand /usr/share/eic/run %u %f: it is asked with more than the account (%u, %h, %U); "
-            "so nobody can know beforehand which of the keys it prints would be refused"]
+    note = ["note: AuthorizedKeysCommand /usr/share/eic/run %u %f: it is asked with more than the account (%u, %h, %U);"
+            " so nobody can know beforehand which of the keys it prints would be refused"]
     shown = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
     for quote in "\"'":
         with unit(shown.format(" ".join(word if word == "-o" else f"{quote}{word}{quote}" for word in words))):
