@@ -81,7 +81,8 @@ def test_with_yes_disable_goes_on_and_with_dry_run_it_only_tells(scratch):
 def test_a_block_keeps_the_files_beside_its_own_command(scratch, verb):
     image = Image(scratch, f"{INCLUDE}Match User bob\n{WITH_COMMAND}")
     image.account("bob", clean_key())
-    image.run("enable", status=0)
+    # Below --root nobody can know which keys the command prints.
+    image.run("enable", "--yes", status=0)
     delete_marks(image, DROP_IN)
     must_stop(image, verb, f"bob: the keys in .ssh/authorized_keys {NO_MORE}", f"{TOP}:3: Match User bob: ")
 
@@ -132,7 +133,7 @@ def test_the_command_behind_the_guard_is_the_one_that_counts_without_it(scratch,
     """To a program without arguments, sshd gives the account's name."""
     files, user = INCLUDE + "AuthorizedKeysFile none\n", "AuthorizedKeysCommandUser nobody\n"
     image = Image(scratch, f"{files}AuthorizedKeysCommand {was}\n{user}")
-    image.run("enable", status=0)
+    image.run("enable", "--yes", status=0)
     image.write(TOP, f"{files}AuthorizedKeysCommand {by_now}\n{user}")
     if counts:
         must_stop(image, "disable", f": the keys of AuthorizedKeysCommand {by_now} {COUNTS}")
@@ -176,7 +177,7 @@ def fixture_bob(scratch):
             with listening(scratch, "-h", host_key()):
                 return [name for name, identity in found.items() if comes_in(identity, "kvt-bob", port)]
         yield machine, who_comes_in
-        subprocess.run(["userdel", "--remove", "kvt-bob"], capture_output=True, check=True)
+        subprocess.run(["userdel", "--force", "--remove", "kvt-bob"], capture_output=True, check=True)
 
 
 @pytest.mark.parametrize("verb", VERBS)

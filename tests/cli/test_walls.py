@@ -345,7 +345,7 @@ judges, asked_for_keys = not flags & 32 or flags & 1024, flags & 512
 # Of one empty filter.
 HEADER = b"pkbfv1" + struct.pack(">IQIBB", 1, 0, 0, 3, 6)
 def facts(*said): record(21, *(said or (text(""), number(1), text(HEADER))))
-def greet(version=5, walls=15): record(1, number(version), number(walls))
+def greet(version=6, walls=15): record(1, number(version), number(walls))
 def hello(*args, **named):
     greet(*args, **named)
     if judges: facts()
@@ -545,15 +545,14 @@ REFUSED_LINES = {
     "goes on after the end": "hello(); orders.recv(1 << 17); record(15); drain(); record(11); line()",
     "sends keys of another kind": "hello(); record(8); record(15)",
     "sends a blob that is none": "hello(); line(blob=b'x'); record(15)",
-    "sends a certificate that is free": "hello(); line(ca=BLOB); record(15)",
-    "sends a CA that is none": "hello(); line(flags=0, ca=b'x'); record(15)",
-    "sends unknown flags": "hello(); line(flags=8); record(15)",
+    "sends a CA that is none": "hello(); line(ca=b'x'); record(15)",
+    "sends unknown flags": "hello(); line(flags=2); record(15)",
     "sends more than a line": "hello(); line(more=b'x'); record(15)",
-    "sends no verdict": "hello(); record(12, number(1), number(1), text(BLOB), text(''), text('')); record(15)",
+    "sends no verdict": "hello(); record(12, number(1), number(0), text(BLOB), text(''), text('')); record(15)",
     "sends an unknown verdict": "hello(); line(said={**CLEAN, 'verdict': 5}); record(15)",
     "has it listed nowhere": "hello(); line(said={**CLEAN, 'verdict': 1}); record(15)",
     "has it in a filter that is none": "hello(); line(said={**CLEAN, 'verdict': 1, 'filters': 2}); record(15)",
-    "sends an unknown type without a name": "hello(); record(13, number(1), number(0), text('')); record(15)",
+    "sends an unknown type without a name": "hello(); record(13, number(1), text('')); record(15)",
     "sends an unknown error": "hello(); record(14, number(1), number(99), number(0)); record(15)",
     "sends no error": "hello(); record(14, number(1), number(0), number(0)); record(15)",
     "sends an errno that is none": "hello(); record(14, number(0), number(3), number(1 << 40)); record(15)",
@@ -561,7 +560,7 @@ REFUSED_LINES = {
 }
 LINES = KEYS + """
 CLEAN = dict(verdict=4, action=2, built_in=0, source=b"")
-def line(n=1, flags=1, blob=BLOB, ca=b"", comment=b"", said=CLEAN, more=b""):
+def line(n=1, flags=0, blob=BLOB, ca=b"", comment=b"", said=CLEAN, more=b""):
     record(12, number(n), number(flags), text(blob), text(ca), text(comment), verdict(**said),
            verdict(**said) if ca else b"", more)
 # Ours says what the files of the judge are.
@@ -594,7 +593,7 @@ def test_lines_of_a_reader_that_is_none_of_ours_are_an_error(hostile, world, say
 def test_what_a_reader_says_of_lines_is_printed_without_its_controls(hostile, world):
     world.account("alice").authorize(world.clean)
     done = audit_with(hostile, world, r"""evil = b"\x1b[2J\n\x7f\xff" * 3
-hello(); orders.recv(1 << 17); line(comment=evil); record(13, number(1 << 63), number(1), text(evil)); record(15)
+hello(); orders.recv(1 << 17); line(comment=evil); record(13, number(1 << 63), text(evil)); record(15)
 drain(); record(11)""", "--all", "--user", "alice")
     assert is_printable(done.stdout) and is_printable(done.stderr), done
     assert b"1 clean, 1 of a type unknown here" in done.stderr, done

@@ -147,7 +147,7 @@ def keys(fd):
     with open(fd, "rb") as lines: words = lines.read().split()
     return [base64.b64decode(word) for word in words if word[:4] == b"AAAA"]
 def tell(blob=text("ssh-ed25519") + text(32 * b"k"), n=1, **said):
-    record(12, number(n), number(1), text(blob), text(b""), text(b""), verdict(**{{**CLEAN, **said}}))
+    record(12, number(n), number(0), text(blob), text(b""), text(b""), verdict(**{{**CLEAN, **said}}))
 CLEAN = dict(verdict=4, action=2, built_in=0, source=b"")
 def asked():
     for fd in files(): return keys(fd)

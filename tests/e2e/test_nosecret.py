@@ -236,7 +236,7 @@ def test_nosecret_a_prime_modulus_is_refused_after_the_line_of_the_document(benc
     bench.must_enter(bench.login(bench.server(deploy(before)), account, identity), "no login sees a prime")
     bench.must_be_silent(account)
     done, lines = deny_by_the_document(build, before)
-    assert done.returncode == 0 and [key.fingerprint in line for line in lines] == [True], (done, lines)
+    assert done.returncode == 0 and sum(key.fingerprint in line for line in lines) == 1, (done, lines)
     sshd = bench.server(deploy(bench.config(*lines, listed=[])))
     bench.must_not_enter(bench.login(sshd, account, identity), "the line names it")
     decision = bench.decision(account, verdict="listed", action="deny", list="keyveto.conf", source="DenyKey",
