@@ -155,6 +155,8 @@ class Experiment:
             done = self.switch("enable", *flags, *self.consent)
         if done.returncode != 0:
             self.result.refusals[phase] = reason_of(done.stderr, self.draw)
+            if any(mask["path"] in done.stderr for mask in self.draw["masks"]):
+                self.add(phase, "a masked file stops enable", text=done.stderr)
             self.expect_etc(phase, "a refusal changed things")
             return
         self.record_enabled(phase)
