@@ -333,6 +333,7 @@ CAS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CAS)
 def test_cas_count_as_sshd_finds_them(here, name):
     """Whoever calls keyveto from where. A file that sshd finds nothing in holds nothing; one unread holds."""

@@ -52,6 +52,7 @@ SPELLINGS = [("-o", spelling) for spelling in (
     ("-o", "Banner -f/none", "-o", "UsePAM=no"), ("-o", "AcceptEnv \\t\\\\ -T", "-o", "UsePAM=no")]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("words", SPELLINGS, ids=ascii)
 @pytest.mark.usefixtures("machine")
 def test_service_reads_an_option_as_sshd_does(scratch, words):

@@ -451,6 +451,7 @@ def odd_parts():
     }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", odd_parts())
 def test_disable_is_the_way_back_whatever_else_stands_there(scratch, name):
     """enable stops there, and changes nothing. Where sshd cannot be asked, disable says so."""
