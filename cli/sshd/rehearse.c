@@ -71,6 +71,7 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	};
 	struct logins logins = { .all = false };
 	const struct sshd_file *config = sshd_files_find(files, KV_CONFIG_PATH);
+	const bool here = *o->root == '\0';
 	struct judging judging;
 	char why[WALL_WHY_BYTES];
 	struct report r = {
@@ -109,11 +110,12 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 		cli_error("not everything could be judged: there may be more "
 			  "listed keys");
 	for (size_t i = 0; i < h->n_unasked; i++)
-		cli_error("%s; so nobody can know beforehand which of the "
+		cli_error("%s%s; so nobody can know beforehand which of the "
 			  "keys it prints would be refused",
-		    h->unasked[i]);
+		    here ? "" : "note: ", h->unasked[i]);
+	/* Below another root no program is run, nor compared. */
 	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0 ||
-	    h->n_unasked > 0;
+	    (here && h->n_unasked > 0);
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	/* keyveto.conf has lines of keyveto's after --warn alone. */

@@ -565,7 +565,7 @@ def test_the_page_holds_no_byte_of_a_key_that_html_could_take_for_its_own(scratc
 def test_the_files_are_written_whole_or_not_at_all(scratch):
     path = write_audit(scratch / "a.json", header(), END)
     page, log = scratch / "p.html", scratch / "l.sarif"
-    page.write_text("old", encoding="ascii")
+    page.write_text("<!DOCTYPE html>\nold", encoding="ascii")
     keyveto("report", "--html", page, "--sarif", scratch / "no/such", path, status=2)
     equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "p.html"])
     keyveto("report", "--html", page, "--sarif", log, path, status=0)

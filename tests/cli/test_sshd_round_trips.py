@@ -103,7 +103,7 @@ SHAPES = [
           after={"authorizedkeysfile": DEFAULT_FILES, **CHAINED}),
     Shape("an AuthorizedKeysCommand with quotes and tokens, as %u",
           INCLUDE + 'AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/printf "%%s\\n" "%u of %h" %f\n'
-          "AuthorizedKeysCommandUser %u\n",
+          "AuthorizedKeysCommandUser %u\n", "--yes",
           after={"authorizedkeysfile": "none", "authorizedkeyscommanduser": "%u",
                  "authorizedkeyscommand": CHAIN + '/usr/bin/printf "%%s\\n" "%u of %h" %f'}),
     Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys",
@@ -136,7 +136,7 @@ SHAPES = [
           after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),
     Shape("an AuthorizedKeysCommand that others may write",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\n"
-          "AuthorizedKeysCommandUser nobody\n",
+          "AuthorizedKeysCommandUser nobody\n", "--yes",
           files={"/etc/ssh/keys": "#!/bin/sh\n"}, prepare=loosen("/etc/ssh/keys"), after={}, alone=True),
     Shape("a Match block with a command, but no user to run it as",
           INCLUDE + f"Match Address 192.0.2.0/24\nAuthorizedKeysCommand {COMMAND}\n", after={}, alone=True),

@@ -262,7 +262,7 @@ def take_marks(taken):
     places, found, number = [Path(policy.DROP_IN), Path("/etc/ssh/sshd_config")], False, 0
     places += sorted(path for path in Path("/etc/ssh").rglob("*.conf") if path not in places)
     for path in (*places, Path("/etc/pam.d/sshd"), Path(policy.CONFIG)):
-        if not path.exists():
+        if not path.is_file():      # a mask may be a folder
             continue
         kept = []
         for line in path.read_bytes().splitlines(keepends=True):

@@ -379,7 +379,9 @@ def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     lines = f"AuthorizedKeysCommand /bin/cat {printed}\nAuthorizedKeysCommandUser nobody\n"
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile none\n{lines}")
     w.expect("a command, a leaked key", alice, w.leaked, True)
-    w.run("enable", "--guard", "--reload")
+    # The leaked key is one of root's, too.
+    w.run("enable", "--guard", "--reload", status=1)
+    w.run("enable", "--guard", "--yes", "--reload")
     w.expect("in front of a command, a clean key", alice, w.clean, True)
     w.expect("in front of a command, a leaked key", alice, w.leaked, False)
     w.expect_logged(alice, verdict="listed", action="deny", via="guard")
@@ -517,7 +519,7 @@ def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
             w.run("status", status=0)
     # The guard would refuse to execute this command, so only the module checks its keys.
     program.chmod(0o775)
-    assert "the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--reload"), "nobody is told"
+    assert "the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--yes", "--reload"), "nobody is told"
     w.expect("a command that root's group may write, its key", alice, w.clean,
              openssh.strictmodes() == "private-group")
     w.expect("a command that root's group may write, a leaked key", alice, w.leaked, False)

@@ -48,7 +48,7 @@ WantedBy=multi-user.target
 """ % (FOLDER, AT_BOOT)
 AT_BOOT_TEXT = """PATH=$PATH%s
 export PATH
-%s sshd disable --sshd %s || exit 1
+%s sshd disable --yes --sshd %s || exit 1
 rm -f %s %s %s
 """
 

@@ -727,7 +727,7 @@ class Host:
 
     def undo(self):
         """Takes keyveto out of sshd again."""
-        told = self.engine.sshd("disable", "--reload", "--sshd", self.wanted["sshd"])
+        told = self.engine.sshd("disable", "--yes", "--reload", "--sshd", self.wanted["sshd"])
         if told["status"] != 0:
             raise EngineError("keyveto sshd disable: %s" % last_words(told["stderr"]))
 
