@@ -109,6 +109,8 @@ enum {
 	LANDLOCK_READ_DIR = 8,
 	LANDLOCK_BIND = 1,
 	LANDLOCK_CONNECT = 2,
+	LANDLOCK_ABSTRACT_SOCKETS = 1,
+	LANDLOCK_SIGNALS = 2,
 };
 
 /*
@@ -145,7 +147,7 @@ enter_landlock(const struct wall_kept *kept)
 	/* The number of rights to files and folders that each ABI adds. */
 	static const int added[] = { 0, 13, 1, 1, 0, 1 };
 	struct {
-		uint64_t fs, net;
+		uint64_t fs, net, scoped;
 	} handled = { 0 };
 	const long abi = syscall(LANDLOCK_CREATE, NULL, 0,
 	    LANDLOCK_VERSION_FLAG);
@@ -161,8 +163,11 @@ enter_landlock(const struct wall_kept *kept)
 	if (abi >= 4)
 		handled.net = LANDLOCK_BIND |
 		    (kept->connects ? 0u : (unsigned int)LANDLOCK_CONNECT);
-	ruleset = (int)syscall(LANDLOCK_CREATE, &handled,
-	    abi >= 4 ? sizeof(handled) : sizeof(handled.fs), 0);
+	/* To those of this process and of what it starts alone. */
+	if (abi >= 6)
+		handled.scoped = LANDLOCK_ABSTRACT_SOCKETS | LANDLOCK_SIGNALS;
+	/* An older kernel takes more, if that is zero. */
+	ruleset = (int)syscall(LANDLOCK_CREATE, &handled, sizeof(handled), 0);
 	if (ruleset == -1)
 		return false;
 	ok = true;

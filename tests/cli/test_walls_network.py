@@ -6,6 +6,7 @@ has received a byte from a server. A hostile program in its place must not get k
 """
 
 import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -20,7 +21,8 @@ import pytest
 
 import test_scan
 from hostile import PRELUDE
-from program import KEYVETO, PATIENCE, READER, WORKER, keyveto
+from program import KEYVETO, PATIENCE, READER, ROOT, WORKER, keyveto, wait_until
+from runs import as_nobody
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
 from test_walls import (SETRESUID, SHORT_WAITS, fixture_exploit, is_printable, no_asan,  # noqa: F401 (the fixture)
@@ -306,3 +308,51 @@ def test_a_name_is_asked_of_a_server_behind_the_wall(scratch):
         write(Path("/etc/resolv.conf"), "nameserver 127.0.0.99\n")
         keyveto("scan", "--filter", empty_filter(), "host.example.test", status=2)
     assert any(b"\4host\7example\4test\0" in question for question in questions)
+
+
+# Tells, before and behind the wall, whether it reaches an abstract socket of another process, and may signal that.
+REACHES = """
+#include "wall/enter.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+static void tell(const char *pid, const char *name)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strcpy(at.sun_path + 1, name);
+    printf("%d%d ", connect(s, (struct sockaddr *)&at, sizeof(sa_family_t) + 1 + strlen(name)) == 0,
+        kill(atoi(pid), 0) == 0);
+}
+int main(int argc, char **argv)
+{
+    tell(argv[1], argv[2]);
+    (void)wall_enter(&(struct wall_kept){ .connects = true, .memory = 1 << 30 });
+    tell(argv[1], argv[2]);
+    return argc != 3;
+}
+"""
+
+
+@no_asan
+def test_behind_landlock_no_process_of_the_same_account_is_reached(scratch):
+    """From its sixth version on, as in Linux 6.12."""
+    version = ctypes.CDLL(None).syscall(444, None, 0, 1)
+    built = KEYVETO.parent
+    scratch.chmod(0o755)
+    subprocess.run(["cc", "-D_GNU_SOURCE", f"-I{ROOT / 'lib'}", f"-I{ROOT / 'cli'}", "-o", scratch / "reaches",
+                    write(scratch / "reaches.c", REACHES), built / "libcommand.a", built / "libkeyveto.a"], check=True)
+    with socket.socket(socket.AF_UNIX) as listener, \
+            subprocess.Popen(as_nobody("sleep", "1000"), stdin=subprocess.DEVNULL) as other:
+        abstract = f"keyveto-{os.getpid()}"
+        listener.bind(f"\0{abstract}")
+        listener.listen()
+        wait_until(lambda: os.stat(f"/proc/{other.pid}").st_uid == 65534, "it is nobody's")
+        done = subprocess.run(as_nobody(scratch / "reaches", str(other.pid), abstract), capture_output=True, check=True,
+                              timeout=PATIENCE, text=True)
+        other.kill()
+    assert done.stdout == ("11 00 " if version >= 6 else "11 11 "), done
