@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define PATHS_MAX 256
 
 /* What a program and its libraries read or execute. */
@@ -164,10 +166,20 @@ close_descriptors(const struct program *p)
 			(void)close(p->fd[i]);
 }
 
+/* Rounded up. */
+static unsigned int
+seconds_left(int64_t deadline)
+{
+	const int64_t left = deadline - io_deadline(0);
+
+	return left > 0 ? (unsigned int)((left + 999) / 1000) : 0;
+}
+
 int
 system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
     int *statusp)
 {
+	const int64_t deadline = io_deadline(seconds);
 	struct start start = { .text = text, .cap = cap };
 	struct program_process process;
 	int ends[2], error;
@@ -185,6 +197,9 @@ system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
 	close_descriptors(p);
 	if (error == 0) {
 		error = program_read(ends[0], seconds, keep_start, &start);
+		if (error == 0 &&
+		    !program_ends(&process, seconds_left(deadline)))
+			error = ETIMEDOUT;
 		if (error != 0)
 			program_kill(&process);
 		else

@@ -49,8 +49,8 @@ unsigned int system_enter(const struct system *s);
 /*
  * Runs a program with its words and descriptors, which are closed here. Of what
  * comes out of the pipe, the first cap - 1 bytes are kept in text, which a NUL
- * follows. Returns 0, with its status of waitpid(2), or an errno: ETIMEDOUT
- * after so many seconds.
+ * follows. Returns 0, with its status of waitpid(2), or an errno: ETIMEDOUT if
+ * it has not ended after so many seconds.
  */
 int system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
     int *statusp);

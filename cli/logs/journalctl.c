@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "working/working.h"
 
 /* How journalctl ended. */
@@ -52,6 +53,9 @@ journalctl_read(struct log_reading *l, enum reading_log what,
 	int out[2];
 	bool ok;
 
+	/* Of journalctl, of its worker and of the reader. */
+	if (l->deadline == 0)
+		l->deadline = t.deadline = io_deadline(WORKING_SECONDS_MAX);
 	if (pipe2(out, O_CLOEXEC) == -1) {
 		snprintf(why, LOG_WHY_BYTES, "%s cannot be started: %s",
 		    JOURNALCTL, strerror(errno));

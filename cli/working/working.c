@@ -24,11 +24,6 @@
  * large filter takes minutes to compare.
  */
 #define SILENCE_MAX_MS (60 * 60 * 1000)
-/*
- * How long a task may take that its caller gives no deadline, whatever it says
- * meanwhile. The largest filter takes hours to read from a slow disk.
- */
-#define TASK_SECONDS_MAX (24 * 60 * 60)
 #define WAIT_MS 1000
 #define PACKET_BYTES (64 * 1024)
 
@@ -510,7 +505,7 @@ working_begin(const struct working_task *t, char why[static WALL_WHY_BYTES])
 		w->task = t;
 		w->deadline = t->deadline != 0 ?
 		    t->deadline :
-		    io_deadline(TASK_SECONDS_MAX);
+		    io_deadline(WORKING_SECONDS_MAX);
 		if (send_variables(w) && send_task(w, t))
 			send_start(w);
 	} else {

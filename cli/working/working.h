@@ -20,6 +20,12 @@
 int working_run(int argc, char **argv);
 
 /*
+ * How long a task may take that its caller gives no deadline, whatever it says
+ * meanwhile. The largest filter takes hours to read from a slow disk.
+ */
+#define WORKING_SECONDS_MAX (24 * 60 * 60)
+
+/*
  * One task, which a worker of its own does with the descriptors that it gets.
  * All zeroes but for name and what the task takes.
  */

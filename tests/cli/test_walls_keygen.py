@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from program import KEYVETO, PATIENCE, mount_namespace
+from program import KEYVETO, PATIENCE, ROOT, mount_namespace
 from proofs import Key
 from runs import as_nobody
 from samples import write
@@ -187,3 +187,30 @@ def test_an_account_that_etc_passwd_does_not_have_verifies_as_before(place, sign
     calls = (place.state / "trace").read_text(encoding="ascii", errors="replace")
     assert " socket(AF_UNIX, " in calls, "nscd is asked"
     assert "ENOSYS" not in calls and signed["data"].exists()
+
+
+# Has worker/system.c run a program that closes its output, and lives on.
+LINGERS = """
+#include "system.h"
+#include <errno.h>
+int main(void)
+{
+    static const char *const argv[] = { "/bin/sh", "-c", "exec >&- 2>&-; exec sleep 1000", NULL };
+    struct program p = { .argv = argv };
+    char text[8];
+    int status;
+
+    program_fds(&p, PROGRAM_NULL, SYSTEM_PIPE, SYSTEM_PIPE);
+    return system_run(&p, 1, text, sizeof(text), &status) == ETIMEDOUT ? 0 : 1;
+}
+"""
+
+
+@no_asan
+def test_a_program_that_says_no_more_still_has_to_end(scratch):
+    built = KEYVETO.parent
+    words = ["cc", "-D_GNU_SOURCE", *(f"-I{ROOT / one}" for one in ("lib", "cli", "worker")), "-o", scratch / "lingers",
+             write(scratch / "lingers.c", LINGERS), built / "worker/system.o", built / "libcommand.a",
+             built / "libkeyveto.a", "-lseccomp"]
+    subprocess.run(words, check=True)
+    assert subprocess.run([scratch / "lingers"], check=False, timeout=PATIENCE).returncode == 0
