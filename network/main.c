@@ -40,8 +40,6 @@ static const int calls[] = {
 	SCMP_SYS(eventfd2),
 	SCMP_SYS(faccessat),
 	SCMP_SYS(faccessat2),
-	SCMP_SYS(fcntl),
-	SCMP_SYS(fcntl64),
 	SCMP_SYS(fstatat64),
 	SCMP_SYS(getdents64),
 	SCMP_SYS(getegid),

@@ -44,8 +44,6 @@ static const int calls[] = {
 	SCMP_SYS(write),
 	SCMP_SYS(writev),
 	SCMP_SYS(dup),
-	SCMP_SYS(fcntl),
-	SCMP_SYS(fcntl64),
 };
 
 /* What the front sent first. */

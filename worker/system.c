@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "wire/working.h"
 
 #define PATHS_MAX 256
 
@@ -44,12 +45,15 @@ static const char *const needed[] = {
 };
 static const char *const all[] = { "/", "/dev/null" };
 
-static bool is_plain, is_root;
+/* What is left to the program, and its copy; 0: none. */
+static struct wall_kept kept;
+static bool is_plain;
+static int program;
 
-int
-system_copy(int fd, off_t most)
+/* Copies a file, up to so many bytes, into one in memory, or -1 with errno. */
+static int
+fill(int copy, int fd, off_t most)
 {
-	const int copy = memfd_create("file", MFD_CLOEXEC);
 	off_t at = 0;
 	ssize_t n = 1;
 
@@ -65,6 +69,56 @@ system_copy(int fd, off_t most)
 		return -1;
 	}
 	return copy;
+}
+
+int
+system_copy(int fd, off_t most)
+{
+	return fill(memfd_create("file", MFD_CLOEXEC), fd, most);
+}
+
+/* Linux 6.3 has it. The headers may be older. */
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10U
+#endif
+
+/* A file in memory that may be executed. */
+static int
+open_executable(void)
+{
+	const int fd = memfd_create("program", MFD_CLOEXEC | MFD_EXEC);
+
+	return fd == -1 && errno == EINVAL ?
+	    memfd_create("program", MFD_CLOEXEC) :
+	    fd;
+}
+
+/*
+ * A copy of the program that its account can execute, but not read: other
+ * processes of that can then not trace it, nor read its memory, although execve(2)
+ * undoes what wall_enter said of this. 0: it is started from its own file.
+ */
+static int
+copy_program(int fd)
+{
+	char path[64];
+	struct stat st;
+	int copy = -1, to_execute = -1;
+
+	if (fd != -1 && fstat(fd, &st) == 0 && st.st_size <= WORKING_COPY_BYTES)
+		copy = fill(open_executable(), fd, WORKING_COPY_BYTES);
+	if (copy == -1)
+		return 0;
+	/* What is open for writing cannot be executed. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
+	if (fchmod(copy, 0700) == 0)
+		to_execute = open(path, O_RDONLY | O_CLOEXEC);
+	if (to_execute != -1 && fchmod(copy, 0111) == -1) {
+		close(to_execute);
+		to_execute = -1;
+	}
+	close(copy);
+	return to_execute > 0 ? to_execute : 0;
 }
 
 bool
@@ -83,42 +137,55 @@ system_has_account(void)
 	return has;
 }
 
-/* Whether it is a program, and no script or link that leads elsewhere. */
+/* Whether it is a program, and no script. Without a file, nothing is started. */
 static bool
-is_program(const char *path)
+is_program(int fd)
 {
 	static const char magic[] = "\177ELF";
 	char start[sizeof(magic)] = "";
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd == -1)
-		return errno == ENOENT;
-	(void)!read(fd, start, sizeof(magic) - 1);
-	close(fd);
-	return strcmp(start, magic) == 0;
+	return pread(fd, start, sizeof(magic) - 1, 0) == -1 ||
+	    strcmp(start, magic) == 0;
+}
+
+/* Has the program copied. Returns whether it is one. */
+static bool
+prepare(const char *path)
+{
+	/* A link leads to where Landlock does not let it be executed. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const bool is_one = fd != -1 ? is_program(fd) : errno == ENOENT;
+
+	if (fd != -1 && is_one)
+		program = copy_program(fd);
+	if (fd != -1)
+		close(fd);
+	return is_one;
 }
 
 unsigned int
 system_enter(const struct system *s)
 {
-	const char *path[PATHS_MAX] = { s->program };
-	struct wall_kept kept = {
+	static const char *path[PATHS_MAX];
+	unsigned int walls;
+
+	path[0] = s->program;
+	is_plain = prepare(s->program);
+	kept = (struct wall_kept){
 		.memory = s->memory,
-		.reads_as_root = s->reads_as_root,
 		.path = path,
 		.n_paths = 1,
 		.executes = true,
+		.group = s->group,
+		.can_read = s->can_read,
+		.only_reads = s->can_read != NULL,
 		.writes = s->written != 0,
 	};
-	unsigned int walls;
-
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		path[kept.n_paths++] = needed[i];
 	for (size_t i = 0; i < s->n_paths && kept.n_paths < PATHS_MAX; i++)
 		path[kept.n_paths++] = s->path[i];
-	is_plain = !s->has_more && is_program(s->program);
-	is_root = s->reads_as_root;
-	if (!is_plain) {
+	if (!is_plain || s->has_more) {
 		kept.path = all;
 		kept.n_paths = sizeof(all) / sizeof(all[0]);
 		kept.connects = true;
@@ -127,7 +194,14 @@ system_enter(const struct system *s)
 	/* ssh-keygen reads no key of its account that others may read. */
 	if (s->written != 0)
 		(void)fchmod(s->written, 0600);
-	return walls | wall_deny_calls(&kept);
+	return walls | wall_refuse_calls(&kept);
+}
+
+/* Is before_exec of struct program. */
+static void
+refuse_starting(const char *path)
+{
+	wall_refuse_starting(&kept, path);
 }
 
 struct start {
@@ -190,9 +264,9 @@ system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
 	place_pipe(p, ends[1]);
 	p->dies_with_us = true;
 	p->no_new_privs = true;
-	p->before_exec = !is_plain ? NULL :
-	    is_root		   ? wall_deny_processes_and_writing :
-				     wall_deny_processes;
+	p->file = program;
+	/* A script starts others. */
+	p->before_exec = is_plain ? refuse_starting : NULL;
 	error = program_start(p, &process) ? 0 : errno;
 	close_descriptors(p);
 	if (error == 0) {

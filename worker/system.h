@@ -19,7 +19,9 @@ struct system {
 	 * directory server for the account needs those.
 	 */
 	bool has_more;
-	bool reads_as_root; /* as of struct wall_kept */
+	/* As of struct wall_kept; and with can_read it opens nothing for writing. */
+	const char *group;
+	bool (*can_read)(void);
 	/* What it reads, besides what any program does. */
 	const char *const *path;
 	size_t n_paths;

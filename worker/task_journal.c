@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /* The task "journal": journalctl prints into a pipe, for cli/logs/journalctl.h. */
+#include <sys/stat.h>
+
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "system.h"
 #include "tasks.h"
@@ -67,6 +73,64 @@ add_folder(const char *folder)
 	free(link);
 }
 
+static bool can_read(const char *path, unsigned int depth);
+
+/* What is in a folder, but not behind depth folders. */
+static bool
+can_read_folder(int fd, const char *path, unsigned int depth)
+{
+	DIR *folder = fdopendir(fd);
+	const struct dirent *d;
+	bool can = folder != NULL;
+	char *name;
+
+	if (folder == NULL)
+		close(fd);
+	while (can && depth > 0 && (d = readdir(folder)) != NULL) {
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+			continue;
+		can = asprintf(&name, "%s/%s", path, d->d_name) != -1;
+		if (can) {
+			can = can_read(name, depth - 1);
+			free(name);
+		}
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return can;
+}
+
+/*
+ * Whether this process can read a file, or all that is in a folder and in its
+ * folders: journalctl leaves out what it cannot read, and says nothing.
+ */
+static bool
+can_read(const char *path, unsigned int depth)
+{
+	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd == -1)
+		return errno == ENOENT;
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return can_read_folder(fd, path, depth);
+	close(fd);
+	return true;
+}
+
+/* Is can_read of struct system. A journal's files are in folders by machine. */
+static bool
+can_read_journals(void)
+{
+	bool can = true;
+
+	if (asked.ok && asked.path[0] != '\0')
+		return can_read(asked.path, 2);
+	for (size_t i = 0; can && i < sizeof(folders) / sizeof(folders[0]); i++)
+		can = can_read(folders[i], 2);
+	return can;
+}
+
 /* Whether to print, the path, and the words up to the end. */
 static bool
 get_asked(struct kv_bytes *b)
@@ -94,7 +158,8 @@ task_journal_enter(struct task_work *t, uint64_t memory)
 		add_folder(folders[i]);
 	return system_enter(&(struct system){
 	    .program = asked.ok ? asked.word[0] : "",
-	    .reads_as_root = true,
+	    .group = "systemd-journal",
+	    .can_read = can_read_journals,
 	    .path = paths,
 	    .n_paths = n_paths,
 	    .memory = memory,

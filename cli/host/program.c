@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +53,9 @@ open_null(void)
 	return fd == -1 && errno == ENOENT ? open("/", O_PATH) : fd;
 }
 
+/* The numbers of what is closed when the program is executed. */
+enum { FAILURE_FD = PROGRAM_FDS, FILE_FD, END_FD };
+
 /*
  * Gives the descriptors of p, and the pipe *failurep, their numbers in the
  * program. Each is first copied to a high number, since the originals may have
@@ -60,27 +64,25 @@ open_null(void)
 static bool
 place_descriptors(const struct program *p, int *failurep)
 {
-	int high[PROGRAM_FDS], null = open_null();
+	int high[END_FD], null = open_null();
 
 	if (null == -1)
 		return false;
-	for (int i = 0; i < PROGRAM_FDS; i++) {
-		int fd = p->fd[i] == PROGRAM_NULL ? null : p->fd[i];
-
-		high[i] = fcntl(fd, F_DUPFD, PROGRAM_FDS + 1);
-		if (high[i] == -1)
-			return false;
-	}
-	if ((*failurep = fcntl(*failurep, F_DUPFD, PROGRAM_FDS + 1)) == -1)
-		return false;
 	for (int i = 0; i < PROGRAM_FDS; i++)
+		high[i] = p->fd[i] == PROGRAM_NULL ? null : p->fd[i];
+	high[FAILURE_FD] = *failurep;
+	high[FILE_FD] = p->file != 0 ? p->file : null;
+	for (int i = 0; i < END_FD; i++)
+		if ((high[i] = fcntl(high[i], F_DUPFD, END_FD)) == -1)
+			return false;
+	for (int i = 0; i < END_FD; i++)
 		if (dup2(high[i], i) == -1)
 			return false;
-	if (dup2(*failurep, PROGRAM_FDS) == -1 ||
-	    fcntl(PROGRAM_FDS, F_SETFD, FD_CLOEXEC) == -1 ||
-	    !io_close_range(PROGRAM_FDS + 1, ~0U))
+	if (fcntl(FAILURE_FD, F_SETFD, FD_CLOEXEC) == -1 ||
+	    fcntl(FILE_FD, F_SETFD, FD_CLOEXEC) == -1 ||
+	    !io_close_range(END_FD, ~0U))
 		return false;
-	*failurep = PROGRAM_FDS;
+	*failurep = FAILURE_FD;
 	for (int i = STDERR_FILENO + 1; i < PROGRAM_FDS; i++)
 		if (p->fd[i] == PROGRAM_NULL)
 			close(i);
@@ -93,11 +95,16 @@ execute_program(const struct program *p)
 	static char path[] = PROGRAM_PATH, locale[] = "LC_ALL=C";
 	static char *const plain[] = { path, locale, NULL };
 	char *const *argv = (char *const *)p->argv;
+	char *const *env = p->env != NULL ? p->env : plain;
 
+	/* Behind argv[0]: no name. before_exec may let this address pass. */
+	if (p->file != 0)
+		(void)syscall(SYS_execveat, FILE_FD, argv[0] + strlen(argv[0]),
+		    argv, env, AT_EMPTY_PATH);
 	if (p->env == environ)
 		execvp(argv[0], argv);
 	else
-		execve(argv[0], argv, p->env != NULL ? p->env : plain);
+		execve(argv[0], argv, env);
 }
 
 static _Noreturn void

@@ -26,6 +26,11 @@
 struct program {
 	const char *const *argv; /* argv[0] is an absolute path */
 	/*
+	 * An open file that is executed in the place of argv[0], which is if that
+	 * fails. 0: none.
+	 */
+	int file;
+	/*
 	 * NULL: PROGRAM_PATH and LC_ALL=C. environ: our own environment; a name
 	 * without a slash in argv[0] is then looked up in PATH (for $EDITOR).
 	 */

@@ -44,6 +44,8 @@ journalctl_read(struct log_reading *l, enum reading_log what,
 		    R_STRING(j->path != NULL ? j->path : ""),
 		    R_STRINGS(j->argv)),
 		.n_fds = 1,
+		/* The worker copies journalctl. */
+		.file_bytes = WORKING_COPY_BYTES,
 		.answer = RECORD_FIELDS(R_ANY(ended.error),
 		    R_ANY(ended.status)),
 		.deadline = l->deadline,

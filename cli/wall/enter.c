@@ -2,19 +2,15 @@
 #include "wall/enter.h"
 
 #include <linux/capability.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
-#include <sched.h>
-#include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,48 +48,130 @@ find_account(uid_t *uidp, gid_t *gidp)
 	return found;
 }
 
-static bool
-leave_root(const struct wall_kept *kept)
-{
-	uid_t uid;
-	gid_t gid;
+/* The kernel writes its version into it. */
+static struct __user_cap_header_struct capabilities = {
+	.version = _LINUX_CAPABILITY_VERSION_3,
+};
 
-	/* In some containers root can be nobody else. */
-	return (find_account(&uid, &gid) || !kept->executes) &&
-	    become_account(NULL, uid, gid);
+/* The id of a group in /etc/group. False if it has none of this name. */
+static bool
+find_group(const char *name, gid_t *gidp)
+{
+	FILE *f = fopen("/etc/group", "re");
+	const struct group *gr = NULL;
+
+	while (f != NULL && (gr = fgetgrent(f)) != NULL)
+		if (strcmp(gr->gr_name, name) == 0)
+			break;
+	if (gr != NULL)
+		*gidp = gr->gr_gid;
+	if (f != NULL)
+		fclose(f);
+	return gr != NULL && *gidp != 0;
 }
 
-/* The capability by which this process reads any file, as a bit; or 0. */
+/* Whether an account with the groups of this process can read all it has to. */
+static bool
+can_read(const struct wall_kept *kept, uid_t uid, gid_t gid)
+{
+	const bool can = become_ids_for_now(uid, gid) && kept->can_read();
+
+	return become_root_again() && can;
+}
+
+/* What this process has, and the capability by which it reads any file, as a bit. */
 static uint32_t
-find_reading(const struct __user_cap_data_struct *has)
+get_capabilities(struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3])
 {
 	const uint32_t reads = 1u << CAP_DAC_READ_SEARCH;
 	const uint32_t reads_and_writes = 1u << CAP_DAC_OVERRIDE;
 
+	memset(has, 0, _LINUX_CAPABILITY_U32S_3 * sizeof(*has));
+	if (syscall(SYS_capget, &capabilities, has) == -1)
+		return 0;
 	return (has->permitted & reads) != 0 ?
 	    reads :
 	    has->permitted & reads_and_writes;
 }
 
+/* A program that is not root's gets a capability only if it is ambient. */
 static bool
-drop_privileges(const struct wall_kept *kept)
+make_ambient(uint32_t capability)
 {
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
-	struct __user_cap_data_struct keeps[_LINUX_CAPABILITY_U32S_3] = {
-		{ 0 },
-	};
+	bool ok = true;
 
-	if (kept->reads_as_root && syscall(SYS_capget, &header, has) == 0)
-		keeps[0].permitted = keeps[0].effective = find_reading(has);
+	for (unsigned long i = 0; i < 32; i++)
+		if ((capability >> i & 1) != 0)
+			ok = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0,
+				 0) == 0 &&
+			    ok;
+	return ok;
+}
 
+/* Has the capability outlive the change of account. */
+static bool
+keep_reading(void)
+{
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+	const uint32_t reads = get_capabilities(has);
+
+	has->inheritable = reads;
+	return syscall(SYS_capset, &capabilities, has) == 0 &&
+	    make_ambient(reads) && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0;
+}
+
+/*
+ * Becomes another account. Sets *anyp if the process has to read any file by a
+ * capability. In some containers root can be nobody else.
+ */
+static bool
+leave_root(const struct wall_kept *kept, bool *anyp)
+{
+	gid_t group[2];
+	size_t n = 1;
+	uid_t uid;
+
+	*anyp = kept->can_read != NULL;
+	if (!find_account(&uid, &group[0]) && kept->executes && !*anyp)
+		return false;
+	if (*anyp && find_group(kept->group, &group[1]))
+		n++;
+	if (setgroups(n, group) == -1)
+		return false;
+	if (*anyp && can_read(kept, uid, group[0]))
+		*anyp = false;
+	return (!*anyp || keep_reading()) && become_ids(uid, group[0]);
+}
+
+/*
+ * It is the program's that is started, not this process's: without it, that
+ * cannot be read, and so not be traced (worker/system.c).
+ */
+static void
+stop_reading(void)
+{
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+
+	(void)get_capabilities(has);
+	has->effective = 0;
+	(void)syscall(SYS_capset, &capabilities, has);
+}
+
+static bool
+drop_privileges(bool reads_any)
+{
+	struct __user_cap_data_struct keeps[_LINUX_CAPABILITY_U32S_3];
+	const uint32_t reads = reads_any ? get_capabilities(keeps) : 0;
+	bool ok;
+
+	memset(keeps, 0, sizeof(keeps));
+	keeps->permitted = keeps->effective = keeps->inheritable = reads;
 	/* No other process of this account may trace it. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &header, keeps) == 0 &&
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+	ok = syscall(SYS_capset, &capabilities, keeps) == 0;
+	(void)make_ambient(reads);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ok;
 }
 
 /* Landlock, by its ABI: the Linux headers may be older. */
@@ -178,211 +256,26 @@ enter_landlock(const struct wall_kept *kept)
 	return ok;
 }
 
-/* The calls that are allowed with any argument. */
-static const int allowed[] = {
-	SCMP_SYS(brk),
-	SCMP_SYS(clock_gettime),
-	SCMP_SYS(clock_gettime64),
-	SCMP_SYS(clock_nanosleep),
-	SCMP_SYS(clock_nanosleep_time64),
-	SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
-	SCMP_SYS(fadvise64),
-	SCMP_SYS(fstat),
-	SCMP_SYS(fstat64),
-	SCMP_SYS(futex),
-	SCMP_SYS(futex_time64),
-	SCMP_SYS(getpid),
-	SCMP_SYS(getrandom),
-	SCMP_SYS(gettid),
-	SCMP_SYS(gettimeofday),
-	SCMP_SYS(_llseek),
-	SCMP_SYS(lseek),
-	SCMP_SYS(madvise),
-	SCMP_SYS(mremap),
-	SCMP_SYS(munmap),
-	SCMP_SYS(nanosleep),
-	SCMP_SYS(poll),
-	SCMP_SYS(ppoll),
-	SCMP_SYS(ppoll_time64),
-	SCMP_SYS(pread64),
-	SCMP_SYS(read),
-	SCMP_SYS(readv),
-	SCMP_SYS(recvmsg),
-	SCMP_SYS(restart_syscall),
-	SCMP_SYS(rseq),
-	SCMP_SYS(rt_sigaction),
-	SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_yield),
-	SCMP_SYS(set_robust_list),
-	SCMP_SYS(sigaltstack),
-	SCMP_SYS(sigreturn),
-	SCMP_SYS(sysinfo),
-	SCMP_SYS(time),
-};
-
-/* clone(2) has its flags in another argument there. */
-#ifdef __s390__
-#define CLONE_FLAGS_ARG 1
-#else
-#define CLONE_FLAGS_ARG 0
-#endif
-
-static bool
-allow(scmp_filter_ctx ctx, int call, unsigned int n,
-    const struct scmp_arg_cmp *arg)
-{
-	return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, call, n, arg) == 0;
-}
-
-static bool
-allow_all(scmp_filter_ctx ctx, const int *call, size_t n)
-{
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < n; i++)
-		ok = allow(ctx, call[i], 0, NULL);
-	return ok;
-}
-
-/*
- * Memory that no code is in. A filter does not see the arguments of mmap(2) where
- * the call has them in memory: s390x has no other call; i386 has mmap2(2).
- */
-static bool
-allow_memory(scmp_filter_ctx ctx)
-{
-	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
-	    PROT_EXEC, 0);
-
-#if defined(__s390__)
-	if (!allow(ctx, SCMP_SYS(mmap), 0, NULL))
-		return false;
-#elif !defined(__i386__)
-	if (!allow(ctx, SCMP_SYS(mmap), 1, &no_code))
-		return false;
-#endif
-	return allow(ctx, SCMP_SYS(mmap2), 1, &no_code) &&
-	    allow(ctx, SCMP_SYS(mprotect), 1, &no_code);
-}
-
-/* The calls that are allowed with some arguments. */
-static bool
-allow_some(scmp_filter_ctx ctx)
-{
-	const struct scmp_arg_cmp thread = SCMP_CMP(CLONE_FLAGS_ARG,
-	    SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
-	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL, 0);
-	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0, 0);
-	/* A terminal that was handed over could be written, too. */
-	const struct scmp_arg_cmp answers = SCMP_CMP(0, SCMP_CMP_EQ,
-	    STDOUT_FILENO, 0);
-	const struct scmp_arg_cmp others = SCMP_CMP(0, SCMP_CMP_GT,
-	    STDERR_FILENO, 0);
-
-	return allow(ctx, SCMP_SYS(write), 1, &answers) &&
-	    allow(ctx, SCMP_SYS(writev), 1, &answers) &&
-	    allow(ctx, SCMP_SYS(close), 1, &others) &&
-	    allow(ctx, SCMP_SYS(clone), 1, &thread) && allow_memory(ctx) &&
-	    allow(ctx, SCMP_SYS(fcntl), 1, &flags) &&
-	    allow(ctx, SCMP_SYS(fcntl64), 1, &flags) &&
-	    allow(ctx, SCMP_SYS(prlimit64), 1, &only_asks);
-}
-
-/* What fstat(2) is in some libcs. */
-static bool
-allow_fstat(scmp_filter_ctx ctx)
-{
-	const struct scmp_arg_cmp no_path = SCMP_CMP(3, SCMP_CMP_EQ,
-	    AT_EMPTY_PATH, 0);
-	const struct scmp_arg_cmp no_path_of_statx = SCMP_CMP(2,
-	    SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH);
-
-	return allow(ctx, SCMP_SYS(newfstatat), 1, &no_path) &&
-	    allow(ctx, SCMP_SYS(fstatat64), 1, &no_path) &&
-	    allow(ctx, SCMP_SYS(statx), 1, &no_path_of_statx);
-}
-
-/* Sockets, and files to read; not what injects input into a terminal. */
-static bool
-allow_network(scmp_filter_ctx ctx)
-{
-	static const unsigned int families[] = { AF_UNIX, AF_INET, AF_INET6,
-		AF_NETLINK };
-	static const unsigned int requests[] = { FIONREAD, FIONBIO };
-	const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC;
-	const struct scmp_arg_cmp reads = SCMP_CMP(1, SCMP_CMP_MASKED_EQ,
-	    writing, O_RDONLY);
-	const struct scmp_arg_cmp reads_at = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
-	    writing, O_RDONLY);
-	bool ok = allow(ctx, SCMP_SYS(open), 1, &reads) &&
-	    allow(ctx, SCMP_SYS(openat), 1, &reads_at);
-
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		ok = ok &&
-		    allow(ctx, SCMP_SYS(socket), 1,
-			&SCMP_CMP(0, SCMP_CMP_EQ, families[i], 0));
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-		ok = ok &&
-		    allow(ctx, SCMP_SYS(ioctl), 1,
-			&SCMP_CMP(1, SCMP_CMP_EQ, requests[i], 0));
-	return ok;
-}
-
-/*
- * Any other call is answered as by a kernel that does not have it: a newer libc
- * then does without, where to be killed would be an error of ours.
- */
-static bool
-enter_seccomp(const struct wall_kept *kept)
-{
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	bool ok = ctx != NULL &&
-	    allow_all(ctx, allowed, sizeof(allowed) / sizeof(allowed[0])) &&
-	    allow_all(ctx, kept->call, kept->n_calls) && allow_some(ctx) &&
-	    (!kept->writes || allow_fstat(ctx)) &&
-	    (!kept->connects || allow_network(ctx)) && seccomp_load(ctx) == 0;
-
-	if (ctx != NULL)
-		seccomp_release(ctx);
-	return ok;
-}
-
-/*
- * ASan has more memory than any limit, and its search for leaks forks and
- * traces. Such a build is for tests alone, which expect no warning.
- */
-#ifdef __SANITIZE_ADDRESS__
-static const bool is_sanitized = true;
-#else
-static const bool is_sanitized = false;
-#endif
-
 unsigned int
 wall_enter(const struct wall_kept *kept)
 {
 	unsigned int walls = 0;
+	bool reads_any = false;
 
-	if (geteuid() != 0 || kept->reads_as_root || leave_root(kept))
+	if (geteuid() != 0 || leave_root(kept, &reads_any))
 		walls |= WALL_ACCOUNT;
 	/* A change of account takes it away. */
 	child_die_with_parent();
-	if (drop_privileges(kept))
+	if (drop_privileges(reads_any))
 		walls |= WALL_PRIVILEGES;
 	program_limit(RLIMIT_CORE, 0);
 	if (!kept->writes)
 		program_limit(RLIMIT_FSIZE, 0);
 	if (enter_landlock(kept))
 		walls |= WALL_LANDLOCK;
-	if (!is_sanitized)
+	if (reads_any)
+		stop_reading();
+	if (!WALL_IS_SANITIZED)
 		program_limit(RLIMIT_DATA, kept->memory);
 	return walls;
-}
-
-unsigned int
-wall_refuse_calls(const struct wall_kept *kept)
-{
-	return is_sanitized || enter_seccomp(kept) ? WALL_SECCOMP : 0;
 }

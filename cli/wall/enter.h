@@ -30,11 +30,17 @@ struct wall_kept {
 	 * needs. The account is one that /etc/passwd has: programs ask for it.
 	 */
 	bool executes;
+	/* That opens nothing for writing, not even /dev/null. */
+	bool only_reads;
 	/*
-	 * A process of root's stays root's, and may read any file that it can
-	 * ask for. It has no other capability.
+	 * A process of root's is in this group, too. can_read is called once it has
+	 * the account, for now: if that says no, it may read any file that it can
+	 * ask for, and has no other capability. Both or none: NULL.
 	 */
-	bool reads_as_root;
+	const char *group;
+	bool (*can_read)(void);
+	/* It refuses more calls later. */
+	bool refuses_more;
 	/*
 	 * Calls that seccomp allows with any arguments, besides reading what is
 	 * open, taking more from its socket, writing to descriptor 1, and
@@ -54,29 +60,27 @@ unsigned int wall_enter(const struct wall_kept *kept);
 /*
  * Has seccomp refuse the other calls. The process must have had only one thread
  * so far. It cannot ask for any path: not even fstat(2) works, which in some
- * libcs is a call that can ask for the kind and size of one. Returns
- * WALL_SECCOMP, or 0 if it does not stand.
+ * libcs is a call that can ask for the kind and size of one. With executes, what
+ * programs of the system's need that read files and print is allowed, too, and
+ * what starts one. Returns WALL_SECCOMP, or 0 if it does not stand.
  */
 unsigned int wall_refuse_calls(const struct wall_kept *kept);
 
 /*
- * For a program that is not ours: has seccomp refuse sockets (if it connects to
- * nothing), what changes files, other processes' memory, and what only
- * administrators need. Any other call works, so that no libc ever lacks one.
- * Returns WALL_SECCOMP, or 0.
+ * In the process that becomes the program: it can start no process, send none a
+ * signal, and execute nothing but path, by this pointer, or an open file by the
+ * pointer to the NUL behind path.
  */
-unsigned int wall_deny_calls(const struct wall_kept *kept);
+void wall_refuse_starting(const struct wall_kept *kept, const char *path);
 
 /*
- * The same, in the process that becomes the program, for other processes: it can
- * make none, send none a signal, and execute nothing but path, by this pointer.
+ * ASan has more memory than any limit, and its search for leaks forks and
+ * traces. Such a build is for tests alone, which expect no warning.
  */
-void wall_deny_processes(const char *path);
-
-/*
- * The same, and no file can be opened for reading and writing either: with
- * wall_deny_calls, for no writing at all. For a process of root's, who owns many.
- */
-void wall_deny_processes_and_writing(const char *path);
+#ifdef __SANITIZE_ADDRESS__
+#define WALL_IS_SANITIZED true
+#else
+#define WALL_IS_SANITIZED false
+#endif
 
 #endif

@@ -20,8 +20,8 @@ from test_walls import ENTRY, MARK, POWERS, no_asan
 GUARD = KEYVETO.parent / "keyveto-authorized-keys"
 ACCOUNT = "nobody"
 # It writes to sshd and syslogd, by descriptors that are open.
-LEFT = {"writes elsewhere", "maps code"}
-ALL_POWERS = set(POWERS.values()) - {"is root", "attacks the front"}
+LEFT = {"writes elsewhere", "maps code", "shares memory"}
+ALL_POWERS = set(POWERS.values()) - {"is root", "attacks the front", "can be traced"}
 
 
 class Guard:

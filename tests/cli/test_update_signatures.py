@@ -180,7 +180,7 @@ def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
     source.write_bytes(a_filter())
     source.with_name("source.pkbf.sig").write_bytes(signer.sign(a_filter()))
     place.lines["URL"] = source
-    status, messages = traced(place, ["-f", "-P", "/usr/bin/ssh-keygen", "-e", "inject=execve:signal=KILL"])
+    status, messages = traced(place, ["-f", "-e", "inject=execveat:signal=KILL"])
     equal(status, 2, messages)
     contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there is still no filter")
     lacks(messages, "no good signature")
@@ -193,13 +193,14 @@ def test_ssh_keygen_gets_the_files_it_needs(place):
     with_signers(place, f"keyveto {signer.public}")
     place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(large()))
     log = place.settings.with_name("trace")
-    done = subprocess.run(["strace", "-f", "-e", "trace=/^(execve|fcntl.*|close_range)$", "-o", log, KEYVETO,
+    done = subprocess.run(["strace", "-f", "-e", "trace=/^(execveat|fcntl.*|close_range)$", "-o", log, KEYVETO,
                            *map(str, place.arguments())], capture_output=True, timeout=PATIENCE, check=False,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     equal(done.returncode, 0, done.stderr)
     text = log.read_text(encoding="utf-8", errors="replace")
     contains(text,
-             'execve("/usr/bin/ssh-keygen", ["/usr/bin/ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", '
+             'execveat(6, "", ["/usr/bin/ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", '
              '"-I", "keyveto", "-n", "keyveto-filter", "-s", "/proc/self/fd/3"]')
-    # Descriptor 5 reports that ssh-keygen could not be started. Its start closes it.
-    contains(text.replace("fcntl64(", "fcntl("), "fcntl(5, F_SETFD, FD_CLOEXEC)", "close_range(6, 4294967295, 0)")
+    # Descriptor 5 reports that ssh-keygen could not be started, and 6 is its program. Its start closes both.
+    contains(text.replace("fcntl64(", "fcntl("), "fcntl(5, F_SETFD, FD_CLOEXEC)",
+             "fcntl(6, F_SETFD, FD_CLOEXEC)", "close_range(7, 4294967295, 0)")
