@@ -381,7 +381,7 @@ FUZZ_CLI_SRC = $(wildcard cli/keys/*.c) cli/logs/log_reading.c \
 	cli/report/sarif.c cli/report/since.c cli/report/text.c \
 	cli/reading/facts.c cli/reading/finding.c cli/sets/list_date.c cli/base/color.c cli/base/json_text.c \
 	cli/reading/judging.c cli/reading/keys.c cli/reading/lines.c cli/reading/opened.c cli/reading/log_records.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
-	cli/host/program.c cli/command.c cli/nearest.c cli/weak/class.c cli/weak/records.c
+	cli/host/program.c cli/command.c cli/weak/class.c cli/weak/records.c
 # fuzz/build sets these four to what OSS-Fuzz, or anybody, fuzzes with.
 FUZZ_CC = clang
 FUZZ_CFLAGS = -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \

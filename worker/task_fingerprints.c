@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The task "fingerprints": finds those of a text, or of what a KRL of OpenSSH
- * revokes (PROTOCOL.krl), for tasks/fingerprints.h. Of what scanners report it
+ * revokes (PROTOCOL.krl), for key_lines/deny.c. Of what scanners report it
  * only says that it is that.
  */
 #include <errno.h>

@@ -71,26 +71,23 @@ ask_is_possible(const struct ask_command *c, char why[ASK_WHY_BYTES])
 	return *why == '\0';
 }
 
-/* Appends a word with its tokens, as an argument of sshd's. NULL: too long. */
+/* A word with its tokens, as an argument of sshd's. NULL: too long. */
 static char *
 expand(const char *word, const struct account *about, char *to, size_t cap)
 {
+	char one[] = "?", uid[24];
 	size_t n = 0;
 
+	snprintf(uid, sizeof(uid), "%lu", (unsigned long)about->uid);
 	for (; *word != '\0' && n < cap; word++) {
-		if (*word != '%')
-			n += (size_t)snprintf(to + n, cap - n, "%c", *word);
-		else if (*++word == 'u')
-			n += (size_t)snprintf(to + n, cap - n, "%s",
-			    about->name);
-		else if (*word == 'h')
-			n += (size_t)snprintf(to + n, cap - n, "%s",
-			    about->home);
-		else if (*word == 'U')
-			n += (size_t)snprintf(to + n, cap - n, "%lu",
-			    (unsigned long)about->uid);
-		else
-			n += (size_t)snprintf(to + n, cap - n, "%c", *word);
+		const bool token = *word == '%' && *++word != '%';
+
+		one[0] = *word;
+		n += (size_t)snprintf(to + n, cap - n, "%s",
+		    !token	     ? one :
+			*word == 'u' ? about->name :
+			*word == 'h' ? about->home :
+				       uid);
 	}
 	if (n < cap)
 		to[n] = '\0';

@@ -12,7 +12,7 @@
 #define CONFIG_EDIT_COMMAND "keyveto config edit"
 
 /* Their names are two words ("config check"), for usage and --help. */
-extern const struct cli_command config_check, config_edit;
+extern const struct cli_command config_edit;
 
 /*
  * Sets absolute to path, below the working directory if it is relative. Links

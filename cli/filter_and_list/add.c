@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keyveto filter add, list create and list add: put the keys of any input into
- * a filter or an exact list. keyveto filter create is in filter_create.c.
+ * a filter or an exact list. keyveto filter create is in commands.c.
  */
 #include <inttypes.h>
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,12 +16,99 @@
 #include "host/memory.h"
 #include "key_lines/key_lines.h"
 #include "keys/krl.h"
-#include "tasks/fingerprints.h"
+#include "tasks/task.h"
 #include "ways/asks.h"
 
 #define FINGERPRINT "SHA256:"
 #define LOG_FINGERPRINT "key_fp=" FINGERPRINT
 #define INPUT_BYTES ((size_t)64 * 1024 * 1024)
+
+/*
+ * The fingerprints of a text (a list of them, a log, what ssh-keygen -l prints), or
+ * of the keys that a KRL of OpenSSH revokes, as keyveto-worker finds them behind
+ * the wall. A line with a key has none: its owner wrote the comment. But in a line
+ * of JSON, other strings may be fingerprints. What a scanner reports is only
+ * recognised: reading_keys_fd reads it.
+ */
+struct fingerprints {
+	/* Gets each. False, after a message, if no more are taken. */
+	bool (*found)(const uint8_t digest[static KV_SHA256_BYTES], void *arg);
+	void *arg;
+	/* Set by find_fingerprints. */
+	uint64_t n;
+	uint64_t key_line;    /* the number of the first with a key; 0: none */
+	uint64_t others;      /* lines without one, that are no comment */
+	uint64_t first_other; /* the number of the first; 0: there is none */
+	bool is_krl;
+	bool is_report; /* of a scanner: it has no n, even if keys are in it */
+	uint64_t no_keys;  /* its findings that are no SSH keys */
+	uint64_t left_out; /* enum krl_left_out: what it also revokes */
+};
+
+struct fingerprints_answer {
+	struct fingerprints *f;
+	bool full; /* no more are taken, after a message */
+	bool done;
+	int error;
+	uint64_t bad_line;
+	bool bad_krl;
+};
+
+static bool
+receive(struct kv_bytes b, void *arg)
+{
+	struct fingerprints_answer *a = arg;
+	struct kv_span digest;
+
+	if (a->done || a->full || kv_bytes_get_string(&b, &digest) != KV_OK)
+		return false;
+	if (digest.len == KV_SHA256_BYTES && b.left == 0) {
+		a->f->n++;
+		a->full = !a->f->found(digest.p, a->f->arg);
+		return !a->full;
+	}
+	a->done = digest.len == 0 &&
+	    record_get_all(&b, R_NUMBER(a->error, INT_MAX),
+		R_FLAG(a->f->is_krl), R_FLAG(a->bad_krl),
+		R_FLAG(a->f->is_report), R_ANY(a->f->no_keys),
+		R_ANY(a->f->left_out), R_ANY(a->f->key_line),
+		R_ANY(a->bad_line), R_ANY(a->f->others),
+		R_ANY(a->f->first_other));
+	return a->done;
+}
+
+/*
+ * Reads fd to its end, from its start if it is a KRL. False after a message about
+ * shown: it cannot be read, is a part of a KRL, or a line has "SHA256:" before
+ * something that is no fingerprint.
+ */
+static bool
+find_fingerprints(const char *shown, int fd, struct fingerprints *f)
+{
+	struct fingerprints_answer a = { .f = f };
+	const struct working_task t = {
+		.name = "fingerprints",
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive,
+		.has_parts = true,
+		.arg = &a,
+		.done = &a.done,
+	};
+	char why[WALL_WHY_BYTES];
+
+	if (!working_do(&t, why))
+		return !a.full && cli_error("%s: %s", shown, why);
+	if (a.error != 0)
+		return cli_error("%s: %s", shown, strerror(a.error));
+	if (a.bad_krl)
+		return cli_error("%s: not a whole KRL of OpenSSH", shown);
+	if (a.bad_line != 0)
+		return cli_error_at(shown, a.bad_line,
+		    "not a fingerprint behind SHA256:; it has 43 characters of "
+		    "base64");
+	return true;
+}
 
 static bool
 add_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
@@ -110,7 +198,7 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 	struct fingerprints f = { .found = add_digest, .arg = q };
 	char text[INPUT_NO_KEYS_BYTES];
 
-	if (!tasks_fingerprints(shown, fd, &f))
+	if (!find_fingerprints(shown, fd, &f))
 		return false;
 	if (f.is_krl)
 		return note_left_out(shown, f.left_out) &&

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "log_lines/journal_line.h"
-#include "logs/outcomes.h"
+#include "log_lines/outcome.h"
 #include "base/io.h"
 #include "logs/journalctl.h"
 
@@ -21,6 +21,28 @@
 #define JOURNAL_IN_MEMORY "/run/log/journal"
 #define LOG_DIR "/var/log"
 #define JOURNAL_MAGIC "LPKSHHRH" /* sd-journal: journal-def.h */
+
+/*
+ * Whether a login that sshd accepted came in: PAM's session is opened after the
+ * message "Accepted". When PAM refuses it, the same process says so later.
+ */
+/* So many logins wait at a time for what becomes of them. */
+#define OUTCOMES_MAX 256
+/* A message that comes later is about another login with the process's id. */
+#define OUTCOMES_SECONDS 600
+
+/* The logins of one log. All zeroes but l and log: none. */
+struct outcomes {
+	struct logins *l;
+	const char *log; /* its name; the caller's, as long as l */
+	struct outcome {
+		uint64_t process; /* 0: no login */
+		int64_t seconds;
+		struct accepted a;
+		bool refused;
+	} v[OUTCOMES_MAX];
+	size_t n, next;
+};
 
 /* A log that is read. */
 struct reading {
@@ -32,6 +54,80 @@ struct reading {
 	struct outcomes *outcomes;
 	struct log_reading log;
 };
+
+static void
+count_outcome(struct outcomes *o, struct outcome *one)
+{
+	if (one->process == 0)
+		return;
+	if (one->refused)
+		logins_count_refused(o->l, &one->a);
+	else
+		logins_count(o->l, &one->a, one->seconds, o->log);
+	one->process = 0;
+	o->n--;
+}
+
+static bool
+is_about(const struct outcome *one, uint64_t process, int64_t seconds)
+{
+	return one->process == process && seconds >= one->seconds &&
+	    seconds - one->seconds <= OUTCOMES_SECONDS;
+}
+
+/* Takes another message of the process. "Accepted" decides about "Partial". */
+static void
+outcomes_note(struct outcomes *o, uint64_t process, int64_t seconds,
+    enum outcome_says says)
+{
+	if (process == 0 || o->n == 0 || says == OUTCOME_NOTHING)
+		return;
+	for (size_t i = 0; i < OUTCOMES_MAX; i++) {
+		struct outcome *one = &o->v[i];
+
+		if (one->process != process)
+			continue;
+		/* A connection has one "Accepted": this is another one. */
+		if (!is_about(one, process, seconds) ||
+		    (says == OUTCOME_IN && !one->a.partial))
+			count_outcome(o, one);
+		else if (says == OUTCOME_REFUSED || one->a.partial)
+			one->refused = says != OUTCOME_IN;
+	}
+}
+
+/*
+ * Adds a login that the process of sshd accepted. Without a process (0) counts
+ * it at once; if too many wait, counts the oldest.
+ */
+static void
+outcomes_add(struct outcomes *o, uint64_t process, int64_t seconds,
+    const struct accepted *a)
+{
+	struct outcome *one = &o->v[o->next];
+
+	if (process == 0 || !logins_has(o->l, a)) {
+		logins_count(o->l, a, seconds, o->log);
+		return;
+	}
+	count_outcome(o, one);
+	*one = (struct outcome){
+		.process = process,
+		.seconds = seconds,
+		.a = *a,
+	};
+	o->n++;
+	o->next = (o->next + 1) % OUTCOMES_MAX;
+}
+
+/* Counts all that wait. */
+static void
+outcomes_end(struct outcomes *o)
+{
+	/* From the oldest on. */
+	for (size_t i = 0; i < OUTCOMES_MAX; i++)
+		count_outcome(o, &o->v[(o->next + i) % OUTCOMES_MAX]);
+}
 
 static bool
 has_key(const struct accepted *a)

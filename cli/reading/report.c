@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "reading/finding.h"
-#include "weak/parallel.h"
 
 void
 report_init(struct report *r, const struct kv_judge *judge,

@@ -9,6 +9,7 @@
 #define WEAK_EXPONENT_BYTES 4
 
 #define WEAK_WHY_BYTES 512
+#define PARALLEL_THREADS_MAX 64
 
 /* A key with such an exponent. */
 struct weak_exponent {
