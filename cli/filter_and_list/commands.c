@@ -95,38 +95,6 @@ set_command_run(const struct cli_command *cmd, int argc, char **argv)
 	return c->run(c, &o, argv + optind) ? 0 : CLI_UNCHECKED;
 }
 
-static int
-run_set(const struct cli_command *cmd, int argc, char **argv)
-{
-	static const struct cli_command *const commands[][8] = {
-		{ &filter_create.cmd, &filter_add.cmd, &filter_merge.cmd,
-		    &filter_diff.cmd, &filter_patch.cmd, &filter_info.cmd,
-		    &filter_verify.cmd, &filter_explain.cmd },
-		{ &list_create.cmd, &list_add.cmd, &list_merge.cmd,
-		    &list_diff.cmd, &list_patch.cmd, &list_info.cmd,
-		    &list_verify.cmd, &list_explain.cmd },
-	};
-
-	return cli_run_subcommand(cmd, commands[cmd == &cli_list],
-	    COUNT(*commands), argc, argv);
-}
-
-#define SET_SYNOPSIS "COMMAND [OPTION...] [ARGUMENT...]"
-
-const struct cli_command cli_filter = {
-	.name = "filter",
-	.synopsis = SET_SYNOPSIS,
-	.help = CLI_FILTER_HELP,
-	.run = run_set,
-};
-
-const struct cli_command cli_list = {
-	.name = "list",
-	.synopsis = SET_SYNOPSIS,
-	.help = CLI_LIST_HELP,
-	.run = run_set,
-};
-
 /* Makes an empty filter. */
 static bool
 create_filter(const struct set_command *c, const struct set_options *o,
@@ -160,7 +128,7 @@ create_filter(const struct set_command *c, const struct set_options *o,
 	return ok;
 }
 
-const struct set_command filter_create = {
+static const struct set_command filter_create = {
 	SET_COMMAND(filter, "create"),
 	.cmd.synopsis = "FILE (--entries N --fpr P | --hashes K --length P) "
 			"[--force] [--yes]",
@@ -179,4 +147,36 @@ const struct set_command filter_create = {
 	.wanted = "give one FILE, and either --entries and --fpr or "
 		  "--hashes and --length",
 	.run = create_filter,
+};
+
+static int
+run_set(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct cli_command *const commands[][8] = {
+		{ &filter_create.cmd, &filter_add.cmd, &filter_merge.cmd,
+		    &filter_diff.cmd, &filter_patch.cmd, &filter_info.cmd,
+		    &filter_verify.cmd, &filter_explain.cmd },
+		{ &list_create.cmd, &list_add.cmd, &list_merge.cmd,
+		    &list_diff.cmd, &list_patch.cmd, &list_info.cmd,
+		    &list_verify.cmd, &list_explain.cmd },
+	};
+
+	return cli_run_subcommand(cmd, commands[cmd == &cli_list],
+	    COUNT(*commands), argc, argv);
+}
+
+#define SET_SYNOPSIS "COMMAND [OPTION...] [ARGUMENT...]"
+
+const struct cli_command cli_filter = {
+	.name = "filter",
+	.synopsis = SET_SYNOPSIS,
+	.help = CLI_FILTER_HELP,
+	.run = run_set,
+};
+
+const struct cli_command cli_list = {
+	.name = "list",
+	.synopsis = SET_SYNOPSIS,
+	.help = CLI_LIST_HELP,
+	.run = run_set,
 };

@@ -29,8 +29,8 @@ struct set_command {
 	    char **operand);
 };
 
-extern const struct set_command filter_create, filter_add, filter_merge,
-    filter_diff, filter_patch, filter_info, filter_verify, filter_explain;
+extern const struct set_command filter_add, filter_merge, filter_diff,
+    filter_patch, filter_info, filter_verify, filter_explain;
 extern const struct set_command list_create, list_add, list_merge, list_diff,
     list_patch, list_info, list_verify, list_explain;
 
