@@ -41,10 +41,11 @@ def _share(text):
 
 
 def pytest_configure():
-    # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP. The programs under test would
-    # inherit that, and the tests send both.
+    # A shell starts background jobs with SIGINT and SIGQUIT ignored, and nohup ignores SIGHUP. The programs under test
+    # would inherit that, and the tests send all three.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def _beyond_samples(items):

@@ -216,10 +216,9 @@ int main(void)
 
 
 @no_asan
-def test_a_program_that_says_no_more_still_has_to_end(scratch):
-    built = KEYVETO.parent
+def test_a_program_that_says_no_more_still_has_to_end(scratch, build):
     words = ["cc", "-D_GNU_SOURCE", *(f"-I{ROOT / one}" for one in ("lib", "cli", "worker")), "-o", scratch / "lingers",
-             write(scratch / "lingers.c", LINGERS), built / "worker/system.o", built / "libcommand.a",
-             built / "libkeyveto.a", "-lseccomp"]
+             write(scratch / "lingers.c", LINGERS), build / "worker/system.o", build / "libcommand.a",
+             build / "libkeyveto.a", "-lseccomp"]
     subprocess.run(words, check=True)
     assert subprocess.run([scratch / "lingers"], check=False, timeout=PATIENCE).returncode == 0

@@ -339,13 +339,12 @@ int main(int argc, char **argv)
 
 
 @no_asan
-def test_behind_landlock_no_process_of_the_same_account_is_reached(scratch):
+def test_behind_landlock_no_process_of_the_same_account_is_reached(scratch, build):
     """From its sixth version on, as in Linux 6.12."""
     version = ctypes.CDLL(None).syscall(444, None, 0, 1)
-    built = KEYVETO.parent
     scratch.chmod(0o755)
     subprocess.run(["cc", "-D_GNU_SOURCE", f"-I{ROOT / 'lib'}", f"-I{ROOT / 'cli'}", "-o", scratch / "reaches",
-                    write(scratch / "reaches.c", REACHES), built / "libcommand.a", built / "libkeyveto.a"], check=True)
+                    write(scratch / "reaches.c", REACHES), build / "libcommand.a", build / "libkeyveto.a"], check=True)
     with socket.socket(socket.AF_UNIX) as listener, \
             subprocess.Popen(as_nobody("sleep", "1000"), stdin=subprocess.DEVNULL) as other:
         abstract = f"keyveto-{os.getpid()}"
