@@ -218,7 +218,8 @@ def readme(part, folder):
 
 @contextlib.contextmanager
 def former_timer(host, what):
-    """An older version's keyveto-weak.timer is enabled, runs and has made a list; what is done here ends that."""
+    """An older version's keyveto-weak.timer is enabled, runs and has made a list; what is done here ends that.
+    dpkg deletes the old version's unit before the new scripts run, rpm afterwards."""
     name, folder = "keyveto-weak.timer", Path("/run/systemd/system")
     unit, link = Path("/usr/lib/systemd/system") / name, Path("/etc/systemd/system/timers.target.wants") / name
     unit.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +231,7 @@ def former_timer(host, what):
         call("deb-systemd-helper", "update-state", name, env={**os.environ, "DPKG_MAINTSCRIPT_PACKAGE": "keyveto"})
         states = list(Path("/var/lib/systemd").glob(f"deb-systemd-helper-enabled/**/{name}*"))
         check(states, "deb-systemd-helper keeps no state")
-    unit.unlink()
+        unit.unlink()
     weak, config = Path("/var/lib/keyveto/weak.dat"), Path("/etc/keyveto/keyveto.conf")
     weak.write_bytes(bytes(range(16)))
     before = config.read_text(encoding="utf-8")
@@ -240,7 +241,8 @@ def former_timer(host, what):
     kept = policy.exists() and policy.rename(host.scratch / policy.name)
     asked, program = host.scratch / "asked", Path("/usr/bin/systemctl")
     real = program.rename(host.scratch / "systemctl")
-    program.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n', encoding="ascii")
+    program.write_text(f'#!/bin/sh\necho "$*" >>{asked}\n'
+                       f'case $* in *disable*) SYSTEMD_OFFLINE=1 exec {real} "$@";; esac\n', encoding="ascii")
     program.chmod(0o755)
     folder.mkdir(parents=True)
     try:
@@ -248,6 +250,7 @@ def former_timer(host, what):
     finally:
         folder.rmdir()
         shutil.move(real, program)
+        unit.unlink(missing_ok=True)
         if kept:
             shutil.move(kept, policy)
     said = asked.read_text(encoding="ascii").splitlines()
