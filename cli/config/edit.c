@@ -679,7 +679,7 @@ edit_file(struct edit *e)
 	/* Read the file with the lock held, when no other edit is running. */
 	if (config_copy_open(&e->copy, e->path) &&
 	    config_read_file(e->path, &e->base, &e->there) &&
-	    config_text_is_whole(&e->base, e->path)) {
+	    config_text_is_ours(&e->base, e->path)) {
 		if (!e->there)
 			cli_error("note: %s: does not exist yet", e->path);
 		config_readers_find(&e->readers, e->place);

@@ -118,10 +118,10 @@ def beside(path):
     return {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
 
 
-def refused(path, *words, says):
+def refused(path, *words, says, **environment):
     """Fails unless the command changes neither the file nor what lies beside it."""
     before = beside(path)
-    done = keyveto(*words, status=2)
+    done = keyveto(*words, status=2, env={**os.environ, **environment})
     equal(beside(path), before, f"{words}\n{done.stderr}")
     contains(done.stderr, says)
 
@@ -163,6 +163,13 @@ def test_what_logins_consult_is_replaced_by_its_like_alone(here, as_what):
                   ("list", "diff", "--force", LIST, LIST, path), ("filter", "diff", "--force", FILTER, FILTER, path)):
         if words[0] not in as_what:
             refused(path, *words, says=says)
+    if path != CONFIG:
+        editor = here.scratch / "editor"
+        editor.write_text('#!/bin/sh\necho OnHit deny >"$1"\n', encoding="ascii")
+        editor.chmod(0o755)
+        text = "no text, as a keyveto.conf is; move it away"
+        for words in (("config", "edit", "--yes"), ("deny", "--yes", mine), ("allow", "--forever", mine, "ours")):
+            refused(path, *words, "--config", path, says=text, EDITOR=str(editor), VISUAL="")
     for option, begin in (("--html", b"<!DOCTYPE html>"), ("--sarif", b'{"$schema"')):
         refused(path, "report", option, path, audit, says=OTHER)
         kept = path.read_bytes()
