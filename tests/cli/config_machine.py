@@ -20,9 +20,12 @@ SAMPLE = (ROOT / "etc/keyveto.conf").read_text(encoding="utf-8")
 MARKED = ('# BEGIN keyveto: written by "keyveto sshd enable", taken out by "keyveto sshd disable"\n'
           "AuthorizedKeysFile .ssh/authorized_keys\n# END keyveto\n")
 NOBODY = 65534
-TODAY = datetime.datetime.now(datetime.timezone.utc).date()
-YESTERDAY = str(TODAY - datetime.timedelta(days=1))
 FINGERPRINT = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"
+
+
+def day(distance=0):
+    """The date so many days from now, as keyveto reckons. A test may run at midnight, so nobody keeps it for long."""
+    return str(datetime.datetime.now(datetime.timezone.utc).date() + datetime.timedelta(distance))
 
 
 class World:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """keyveto allow: the guard's verdict after each change of keyveto.conf."""
 
-import datetime
 import json
 import random
 import re
@@ -10,13 +9,10 @@ import subprocess
 import pytest
 
 import keys
-from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
+from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, World, day
 from program import KEYVETO, PATIENCE, contains, equal, keyveto
 
 pytestmark = pytest.mark.throwaway
-
-LATER = str(TODAY + datetime.timedelta(days=30))
-AFTER_THAT = str(TODAY + datetime.timedelta(days=60))
 
 
 def test_the_guard_lets_the_key_in_until_it_is_removed(scratch):
@@ -28,15 +24,15 @@ def test_the_guard_lets_the_key_in_until_it_is_removed(scratch):
         folder.mkdir(mode=0o755)
         world = World(folder, text)
         assert not world.lets_in(world.leaked)
-        done = keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host,", "ticket 4711", status=0)
-        contains(done.stdout, f"through {LATER} (UTC)", f"keyveto allow --remove {world.leaked.fingerprint}\n")
+        done = keyveto("allow", world.leaked.fingerprint, "--until", day(30), "build host,", "ticket 4711", status=0)
+        contains(done.stdout, f"through {day(30)} (UTC)", f"keyveto allow --remove {world.leaked.fingerprint}\n")
         end = b"" if text in (b"",) or text.endswith(b"\n") else b"\n"
-        line = f"AllowKey {world.leaked.fingerprint} until={LATER} build host, ticket 4711\n".encode()
+        line = f"AllowKey {world.leaked.fingerprint} until={day(30)} build host, ticket 4711\n".encode()
         equal(CONFIG.read_bytes(), text + end + line)
         assert world.lets_in(world.leaked) and world.lets_in(world.clean)
         contains(keyveto("check", "--all", world.leaked.path, status=0).stdout, ": allowed: ",
                  "(build host, ticket 4711)")
-        contains(keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host, ticket 4711",
+        contains(keyveto("allow", world.leaked.fingerprint, "--until", day(30), "build host, ticket 4711",
                          status=0).stdout,
                  "already")
         contains(keyveto("allow", "--remove", world.leaked.fingerprint, status=0).stdout, "taken out: AllowKey")
@@ -52,11 +48,11 @@ def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
     mine = world.leaked.fingerprint
     head, tail = SAMPLE[:400], SAMPLE[400:]
     head, tail = head[:head.rindex("\n") + 1], head[head.rindex("\n") + 1:] + tail
-    world.write(f"{head}  allowkey = {mine} until={YESTERDAY} old # why\n"
+    world.write(f"{head}  allowkey = {mine} until={day(-1)} old # why\n"
                 f"{tail}AllowKey \"{mine}\"\nAllowKey {FINGERPRINT}")
-    done = keyveto("allow", mine, "--until", AFTER_THAT, "new", status=0)
-    contains(done.stdout, f"before:   allowkey = {mine} until={YESTERDAY} old # why\n")
-    equal(world.text, f"{head}AllowKey {mine} until={AFTER_THAT} new\n{tail}AllowKey {FINGERPRINT}")
+    done = keyveto("allow", mine, "--until", day(60), "new", status=0)
+    contains(done.stdout, f"before:   allowkey = {mine} until={day(-1)} old # why\n")
+    equal(world.text, f"{head}AllowKey {mine} until={day(60)} new\n{tail}AllowKey {FINGERPRINT}")
     keyveto("allow", mine, "--forever", "for ever", status=0)
     equal(world.text, f"{head}AllowKey {mine} for ever\n{tail}AllowKey {FINGERPRINT}")
     assert world.lets_in(world.leaked)
@@ -67,8 +63,8 @@ def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
 def test_one_key_is_taken_from_a_file_or_standard_input(scratch):
     """A file or standard input with several keys is refused."""
     world = World(scratch)
-    keyveto("allow", world.leaked.path, "--until", str(TODAY), "x", status=0)
-    contains(world.text, f"AllowKey {world.leaked.fingerprint} until={TODAY} x\n")
+    keyveto("allow", world.leaked.path, "--until", day(), "x", status=0)
+    contains(world.text, f"AllowKey {world.leaked.fingerprint} until={day()} x\n")
     keyveto("allow", "--remove", "-", status=0, input=f"# a key\nrestrict {world.leaked} c\n")
     equal(world.text, SAMPLE)
     certificate = keys.certify(keys.generate(scratch), keys.Identity(str(world.leaked.path)[:-4]), "root").certificate
@@ -90,8 +86,8 @@ def test_bad_requests_are_refused_and_nothing_is_written(scratch):
                            ((FINGERPRINT, "--forever", "\x7f"), "control character"),
                            ((FINGERPRINT, "--forever", "until=tomorrow"), "cannot begin with until="),
                            ((FINGERPRINT, "--forever", "x" * 513), "more than 512 bytes"),
-                           ((FINGERPRINT, "--forever", "--until", LATER, "x"), "say until when"),
-                           ((FINGERPRINT, "--until", YESTERDAY, "x"), "is past"), ((), "allow needs a fingerprint"),
+                           ((FINGERPRINT, "--forever", "--until", day(30), "x"), "say until when"),
+                           ((FINGERPRINT, "--until", day(-1), "x"), "is past"), ((), "allow needs a fingerprint"),
                            ((FINGERPRINT[:-1], "--forever", "x"), "not a fingerprint"),
                            (("--remove", FINGERPRINT, "x"), "and nothing else"),
                            *(((FINGERPRINT, "--until", date, "x"), "takes a date") for date in
@@ -108,7 +104,7 @@ def test_any_reason_is_logged_as_it_was_given(scratch):
         reason = "".join(rnd.choice("ab #\"\\'=,$%;é ") for _ in range(rnd.randrange(1, 12)))
         if not reason.strip(" "):
             continue
-        keyveto("allow", world.leaked.fingerprint, "--until", LATER, *reason.split(" "), status=0)
+        keyveto("allow", world.leaked.fingerprint, "--until", day(30), *reason.split(" "), status=0)
         done = keyveto("check", "--json", "--all", world.leaked.path, status=0)
         contains(done.stdout, '"verdict":"allowed"')
         logged = re.search(r'"reason":("(?:[^"\\]|\\.)*")', done.stdout)[1]
@@ -130,7 +126,7 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     world.write(SAMPLE)
     FILTER.unlink()
     assert not world.lets_in(world.clean)
-    keyveto("allow", world.clean.fingerprint, "--until", LATER, "the administrator", status=0)
+    keyveto("allow", world.clean.fingerprint, "--until", day(30), "the administrator", status=0)
     assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
     CONFIG.unlink()
     contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "does not exist; make one")
@@ -140,10 +136,10 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
 def test_twenty_runs_at_the_same_time_lose_no_line(scratch):
     world = World(scratch)
     some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
-    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", LATER, "x"], stdout=subprocess.DEVNULL)
+    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", day(30), "x"], stdout=subprocess.DEVNULL)
                for one in some]
     for process in running:
         equal(process.wait(PATIENCE), 0)
     added = world.text.removeprefix(SAMPLE).splitlines()
-    equal(sorted(added), sorted(f"AllowKey {one} until={LATER} x" for one in some))
+    equal(sorted(added), sorted(f"AllowKey {one} until={day(30)} x" for one in some))
     world.nothing_left()

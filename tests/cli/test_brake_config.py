@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """keyveto config edit and allow lock nobody out unasked."""
 
-import datetime
 import os
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import keys
 from audit_machine import CONFIG as SSHD_CONFIG
 from brake_machine import CONFIG, FILTER, GUARD, LIST, machine
-from config_machine import TODAY
+from config_machine import day
 from program import contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -70,7 +69,7 @@ def test_a_change_of_keyveto_conf_that_refuses_root_is_held(here, change):
 def test_an_allowkey_line_that_ends_earlier_is_asked_about(here, command):
     """Also if the end is not today: root would be locked out on the day after."""
     root, mine = list_key(here), here.world.bad.fingerprint
-    days = [str(TODAY + datetime.timedelta(days=n)) for n in range(4)]
+    days = [day(n) for n in range(4)]
 
     def end(date, *words, status):
         if command == "allow":
@@ -96,7 +95,7 @@ def test_an_allowkey_line_that_ends_earlier_is_asked_about(here, command):
 
 def test_an_exception_with_an_end_beside_a_new_list_is_asked_about(here):
     """Until then it lets root in."""
-    root, mine, tomorrow = list_key(here), here.world.bad.fingerprint, str(TODAY + datetime.timedelta(days=1))
+    root, mine, tomorrow = list_key(here), here.world.bad.fingerprint, day(1)
     here.configure(f"Filter {FILTER}")
     script = f"printf 'Blocklist {LIST}\\nAllowKey {mine} until={tomorrow}\\n' >>\"$1\""
     contains(edit(here, script, status=2), f"{root}:2: root's key {mine} is newly listed")

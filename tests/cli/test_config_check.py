@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config_machine import BAD_LINES, CONFIG, FILTER, FINGERPRINT, FOLDER, GUARD, NOBODY, STATE, TODAY, YESTERDAY, World
+from config_machine import BAD_LINES, CONFIG, FILTER, FINGERPRINT, FOLDER, GUARD, NOBODY, STATE, World, day
 from list_runs import hashes, write_list
 from program import contains, equal, keyveto
 
@@ -115,7 +115,7 @@ def test_a_warning_in_a_file_that_works_is_status_1(scratch):
     world = World(scratch)
     for text, message in (("OnHit warn\n", "OnHit warn: a listed key is let in"),
                           ("OnError allow\n", "OnError allow: listed keys are let in while"),
-                          (f"AllowKey {FINGERPRINT} until={YESTERDAY} x\n",
+                          (f"AllowKey {FINGERPRINT} until={day(-1)} x\n",
                            f"{CONFIG}:1: this AllowKey line is past its date"),
                           ("OnHit deny\n\nonhit warn\n",
                            f"{CONFIG}:3: this OnHit has no effect: line 1 has one"),
@@ -123,7 +123,7 @@ def test_a_warning_in_a_file_that_works_is_status_1(scratch):
         world.write(text)
         contains(keyveto("config", "check", status=1).stderr, message)
         assert world.lets_in(world.clean)
-    for text in ("OnHit deny\nonhit DENY\n", f"AllowKey {FINGERPRINT} until={TODAY}\n",
+    for text in ("OnHit deny\nonhit DENY\n", f"AllowKey {FINGERPRINT} until={day()}\n",
                  f"AllowKey {FINGERPRINT}\n" * 2):
         world.write(text)
         equal(keyveto("config", "check", status=0).stderr, "")

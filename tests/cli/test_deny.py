@@ -2,7 +2,6 @@
 """keyveto deny: the guard's verdict after each change of keyveto.conf."""
 
 import base64
-import datetime
 import json
 import random
 import subprocess
@@ -11,14 +10,13 @@ import pytest
 
 import keys
 from brake_machine import machine
-from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
+from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, World, day
 from krls import HEADER, KEYS, make_krl, section, signature
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
 
 pytestmark = pytest.mark.throwaway
 
 NOT_YET = "sshd does not ask keyveto yet: type keyveto sshd enable\n"
-TOMORROW = str(TODAY + datetime.timedelta(days=1))
 
 
 def test_the_guard_refuses_the_key_until_it_is_removed(scratch):
@@ -68,7 +66,7 @@ def test_it_wins_over_allow_and_needs_no_filter(scratch):
 
 def test_since_says_from_which_day_on(scratch):
     world = World(scratch)
-    for date, is_in in ((TOMORROW, True), (str(TODAY), False), (YESTERDAY, False)):
+    for date, is_in in ((day(1), True), (day(), False), (day(-1), False)):
         done = keyveto("deny", "--since", date, world.clean.fingerprint, "x", status=0)
         contains(world.text, f"DenyKey {world.clean.fingerprint} since={date} x\n")
         equal(world.lets_in(world.clean), is_in)
@@ -82,8 +80,8 @@ def test_a_later_date_lets_in_no_key_that_is_refused_now(scratch):
     world, other = World(scratch), keys.generate(scratch).key
     mine, feed = world.clean.fingerprint, scratch / "feed"
     feed.write_text(f"{other.fingerprint}\n{mine}\n", encoding="ascii")
-    for lines in (f"DenyKey {mine} stolen # 4711\n", f"DenyKey {mine} since={TODAY} stolen\r\n",
-                  f"DenyKey {mine} since={TOMORROW}\nDenyKey {mine} since={YESTERDAY} stolen\n"):
+    for lines in (f"DenyKey {mine} stolen # 4711\n", f"DenyKey {mine} since={day()} stolen\r\n",
+                  f"DenyKey {mine} since={day(1)}\nDenyKey {mine} since={day(-1)} stolen\n"):
         world.write(SAMPLE + lines)
         before = CONFIG.read_bytes()
         done = keyveto("deny", "--since", "2100-01-01", feed, "retired", status=0)
@@ -93,12 +91,12 @@ def test_a_later_date_lets_in_no_key_that_is_refused_now(scratch):
                  f"type keyveto deny --remove {mine} first")
         contains(done.stdout, "1 key is refused from 2100-01-01 on (UTC)\n", "--remove (a file of only these keys)")
         before = CONFIG.read_bytes()
-        done = keyveto("deny", "--since", TOMORROW, mine, status=0)
+        done = keyveto("deny", "--since", day(1), mine, status=0)
         equal(CONFIG.read_bytes(), before)
         contains(done.stderr, f"type keyveto deny --remove {mine} first")
         contains(done.stdout, f"{mine} is named already")
         keyveto("deny", "--remove", mine, status=0)
-        keyveto("deny", "--since", TOMORROW, mine, status=0)
+        keyveto("deny", "--since", day(1), mine, status=0)
         assert world.lets_in(world.clean)
         equal(keyveto("deny", "--since", "2100-01-01", mine, status=0).stderr, "")
         contains(world.text, f"DenyKey {mine} since=2100-01-01\n")
@@ -289,16 +287,16 @@ def test_a_key_of_root_is_refused_only_with_yes(scratch):
                  f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
         other = keys.generate(here.scratch).key
         equal(keyveto("deny", other.fingerprint, status=0).stderr, "")
-        contains(here.is_held("deny", "--since", TOMORROW, mine), f"root's key {mine} is newly listed", "give --yes")
-        keyveto("deny", "--since", TOMORROW, other.fingerprint, status=0)
-        keyveto("deny", "--since", TOMORROW, mine, "--yes", status=0)
+        contains(here.is_held("deny", "--since", day(1), mine), f"root's key {mine} is newly listed", "give --yes")
+        keyveto("deny", "--since", day(1), other.fingerprint, status=0)
+        keyveto("deny", "--since", day(1), mine, "--yes", status=0)
         # Each day counts: on the last one an AllowKey line helps no more.
         here.configure(f"Filter {make_filter(scratch / 'bad.pkbf', here.world.bad)}", "OnError allow",
                        f"AllowKey {mine} until=2030-01-01", f"DenyKey {other.fingerprint} since=2100-01-01")
-        contains(here.is_held("deny", "--since", TOMORROW, mine), f"root's key {mine} is newly listed")
-        here.configure(f"Filter {FILTER}", "OnError allow", f"DenyKey {mine} since={TOMORROW}")
+        contains(here.is_held("deny", "--since", day(1), mine), f"root's key {mine} is newly listed")
+        here.configure(f"Filter {FILTER}", "OnError allow", f"DenyKey {mine} since={day(1)}")
         # What was agreed to is not asked again.
-        keyveto("deny", "--since", TOMORROW, keys.generate(here.scratch).key.fingerprint, status=0)
+        keyveto("deny", "--since", day(1), keys.generate(here.scratch).key.fingerprint, status=0)
         contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
         keyveto("deny", "--remove", mine, status=0)
         contains(keyveto("deny", "--remove", mine, "--yes", status=2).stderr, "neither --since nor --yes")
