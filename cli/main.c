@@ -106,6 +106,12 @@ struct gone {
 };
 
 static const struct gone gone[] = {
+	{ "audit", "--known",
+	    "deny the key, and --logins tells of it wherever it was: keyveto "
+	    "deny SHA256:..." },
+	{ "audit", "--since",
+	    "keyveto report --since compares the audits of hosts; for one host, "
+	    "diff two of keyveto audit --json --all" },
 	{ "audit", "--deny-weak",
 	    "keyveto audit names such keys, and keyveto deny refuses them: "
 	    "docs/no-secret.md has the line that does both" },

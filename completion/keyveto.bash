@@ -57,7 +57,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --known | --since | --html | --sarif | --hosts) _keyveto_files "$2" ;;
+	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --since | --html | --sarif | --hosts) _keyveto_files "$2" ;;
 	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;

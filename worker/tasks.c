@@ -62,7 +62,6 @@ static const struct task {
 	unsigned int (*enter)(struct task_work *t, uint64_t memory);
 } tasks[] = {
 	{ "fingerprints", 1, task_fingerprints, NULL },
-	{ "former", 1, task_former, NULL },
 	{ "hash", 1, hash, NULL },
 	{ "journal", 1, task_journal, task_journal_enter },
 	{ "keygen", 3, task_keygen, task_keygen_enter },

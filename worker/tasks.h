@@ -32,7 +32,6 @@ bool task_do(struct task_work *t);
 /* worker/task_NAME.c: one task each. */
 bool task_proof(struct task_work *t);
 bool task_fingerprints(struct task_work *t);
-bool task_former(struct task_work *t);
 bool task_make_proof(struct task_work *t);
 bool task_weak(struct task_work *t);
 bool task_keygen(struct task_work *t);

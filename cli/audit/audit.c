@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "accounts/machine.h"
-#include "audit/former.h"
 #include "audit/header.h"
 #include "logs/login_logs.h"
 #include "command.h"
@@ -25,10 +24,6 @@ struct options {
 	bool logins;
 	const char **log; /* none: those of this machine */
 	size_t n_logs;
-	const char **former; /* files of --known */
-	size_t n_former;
-	const char *since; /* NULL: new keys are not told */
-	size_t n_since;
 };
 
 struct audit {
@@ -39,7 +34,6 @@ struct audit {
 	struct audit_table table;
 	struct logins logins;
 	struct login_logs logs;
-	struct since since;
 };
 
 /* Prints the first line of --json, if that was asked for. False after a message. */
@@ -58,19 +52,6 @@ print_header(const struct options *o, const struct judging *judging,
 	};
 
 	return !o->json || o->quiet || audit_header_print(&header);
-}
-
-/* For judged of struct report: notes the key for --since and --logins. */
-static void
-note_key(const struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
-{
-	struct audit *a = r->judged_arg;
-	const bool is_new = a->o->since != NULL &&
-	    since_add(&a->since, r->account, key, d);
-
-	if (a->o->logins)
-		logins_add(&a->logins, r->account, key, d, is_new);
 }
 
 static void
@@ -111,19 +92,10 @@ begin_audit(void *arg)
 
 	if (!print_header(o, a->judging, a->report.now))
 		return false;
-	for (size_t i = 0; o->logins && i < o->n_former; i++)
-		former_read(&a->logins, &a->report, o->former[i]);
+	if (o->logins)
+		logins_add_denied(&a->logins, &a->judging->judge.config,
+		    a->report.now);
 	return true;
-}
-
-/* Whether the new keys are all known. False after a message. */
-static bool
-end_since(struct audit *a)
-{
-	if (a->since.full)
-		report_problem_at(&a->report, a->o->since, 0,
-		    "too many keys are new since then; the rest is not told");
-	return !a->since.failed || cli_error("%s", strerror(ENOMEM));
 }
 
 /* Prints what follows the keys and their logins. False after a message. */
@@ -138,21 +110,8 @@ print_end(const struct audit *a, int status)
 		audit_table_print_json(&a->table);
 	else
 		audit_table_print(&a->table);
-	if (o->since != NULL &&
-	    !since_print(&a->since, o->logins ? &a->logins : NULL,
-		a->report.unsupported, o->json))
-		return false;
 	return !o->json ||
 	    audit_end_print(&a->report, a->machine.accounts.n, status, NULL);
-}
-
-static bool
-read_since(struct audit *a)
-{
-	const struct options *o = a->o;
-
-	return o->since == NULL ||
-	    former_read_accounts(&a->since, o->since, o->user, o->n_users);
 }
 
 static int
@@ -183,14 +142,14 @@ run_audit(const struct options *o, const struct judging *judging)
 	int status = CLI_UNCHECKED;
 
 	judging_report(&a.report, &judging->judge);
-	if (o->logins || o->since != NULL) {
-		a.report.judged = note_key;
-		a.report.judged_arg = &a;
+	if (o->logins) {
+		a.report.judged = logins_on_key;
+		a.report.judged_arg = &a.logins;
 	}
 	if (a.report.weak == NULL)
 		cli_error("%s", strerror(ENOMEM));
-	else if (read_since(&a) && machine_audit(&a.machine) && find_weak(&a) &&
-	    tell_logins(&a) && end_since(&a)) {
+	else if (machine_audit(&a.machine) && find_weak(&a) &&
+	    tell_logins(&a)) {
 		status = report_status(&a.report);
 		if (!print_end(&a, status) || !cli_stdout_ok())
 			status = CLI_UNCHECKED;
@@ -200,7 +159,6 @@ run_audit(const struct options *o, const struct judging *judging)
 	weak_free(a.report.weak);
 	logins_free(&a.logins);
 	login_logs_free(&a.logs);
-	since_free(&a.since);
 	audit_table_free(&a.table);
 	machine_free(&a.machine);
 	return status;
@@ -226,12 +184,6 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		    .flag = &o->logins,
 		    .text = o->log,
 		    .n = &o->n_logs },
-		{ .name = "known", .text = o->former, .n = &o->n_former },
-		{ .name = "since",
-		    .text = &o->since,
-		    .n = &o->n_since,
-		    .max = 1,
-		    .what = "audit for --since" },
 		{ .name = NULL },
 	};
 	const int status = cli_read_options(cmd, argc, argv, options,
@@ -239,9 +191,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 
 	if (status != -1)
 		return status;
-	if (!o->logins && o->n_former > 0)
-		cli_error("--known goes with --logins");
-	else if (!o->logins && optind < argc)
+	if (!o->logins && optind < argc)
 		cli_error("audit takes no argument %s: accounts are named with "
 			  "--user",
 		    argv[optind]);
@@ -281,8 +231,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 
 	o.user = calloc((size_t)argc, sizeof(*o.user));
 	o.log = calloc((size_t)argc, sizeof(*o.log));
-	o.former = calloc((size_t)argc, sizeof(*o.former));
-	if (o.user == NULL || o.log == NULL || o.former == NULL)
+	if (o.user == NULL || o.log == NULL)
 		cli_error("%s", strerror(errno));
 	else if ((status = read_options(cmd, argc, argv, &o)) == -1) {
 		status = CLI_UNCHECKED;
@@ -295,7 +244,6 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 	}
 	free(o.user);
 	free(o.log);
-	free(o.former);
 	return status;
 }
 
@@ -303,8 +251,8 @@ const struct cli_command cli_audit = {
 	.name = "audit",
 	.section = 8,
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
-		    "[--logins [FILE | journal]...] [--known FILE]... "
-		    "[--since FILE] [--timeout S] "
+		    "[--logins [FILE | journal]...] "
+		    "[--timeout S] "
 		    "[--sshd PATH] [--sshd-config FILE] [--config FILE] "
 		    "[--filter FILE]... [--blocklist FILE]...",
 	.help =
@@ -314,10 +262,6 @@ const struct cli_command cli_audit = {
 	    "repeat\n" REPORT_HELP
 	    "  --logins [FILE | journal]... tell when each listed key last "
 	    "came in\n"
-	    "  --known FILE     also keys that FILE, an older audit, calls "
-	    "listed; may repeat\n"
-	    "  --since FILE     tell which keys are new since FILE, an older "
-	    "--json --all\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"

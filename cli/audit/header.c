@@ -189,8 +189,12 @@ add_doctor(const struct audit_header *h, json_t *o)
 	return ok;
 }
 
-bool
-audit_print_object(json_t *o)
+/*
+ * Prints an object as a line in the form of the others, and frees it. NULL is
+ * reported as out of memory. False after a message.
+ */
+static bool
+print_object(json_t *o)
 {
 	const bool ok = o != NULL &&
 	    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0;
@@ -203,8 +207,9 @@ audit_print_object(json_t *o)
 	return cli_stdout_ok() && ok;
 }
 
-void
-audit_host_name(char host[static HOST_NAME_MAX + 1])
+/* "" if there is none. */
+static void
+get_host_name(char host[static HOST_NAME_MAX + 1])
 {
 	if (gethostname(host, HOST_NAME_MAX + 1) == -1)
 		*host = '\0';
@@ -230,7 +235,7 @@ audit_header_print(const struct audit_header *h)
 	struct tm tm;
 	json_t *o;
 
-	audit_host_name(host);
+	get_host_name(host);
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:o, s:b, s:o, s:o, s:o}",
@@ -244,14 +249,14 @@ audit_header_print(const struct audit_header *h)
 		json_decref(o);
 		o = NULL;
 	}
-	return audit_print_object(o);
+	return print_object(o);
 }
 
 bool
 audit_end_print(const struct report *r, size_t accounts, int status,
     const char *reason)
 {
-	return audit_print_object(
+	return print_object(
 	    json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"end", 1, "status", status, "accounts", (json_int_t)accounts,
 		"files", (json_int_t)r->files, "keys", (json_int_t)r->keys,

@@ -7,9 +7,6 @@
 #ifndef CLI_AUDIT_HEADER_H
 #define CLI_AUDIT_HEADER_H
 
-#include <jansson.h>
-#include <limits.h>
-
 #include "reading/judging.h"
 #include "sshd_config/sshd_config.h"
 
@@ -22,15 +19,6 @@ struct audit_header {
 	bool all;		 /* keys that are not listed are printed too */
 	int64_t now;
 };
-
-/*
- * Prints an object as a line in the form of the others, and frees it. NULL is
- * reported as out of memory. False after a message.
- */
-bool audit_print_object(json_t *o);
-
-/* The name that the first line has; "" if there is none. */
-void audit_host_name(char host[static HOST_NAME_MAX + 1]);
 
 /*
  * Has every filter and list read to its end, and makes all checks of keyveto

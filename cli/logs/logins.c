@@ -145,20 +145,22 @@ short_type(enum kv_keytype type)
 	return "";
 }
 
-/* The key is no longer one of a former audit: this one has it, too. */
+/* A file that was read has the key. */
 static void
 take_over(struct logins_key *key, enum kv_verdict verdict, bool wanted)
 {
-	key->wanted = wanted || (key->wanted && !key->former);
-	key->former = false;
+	key->wanted = wanted;
+	key->denied = false;
 	key->verdict = verdict;
 }
 
 void
-logins_add(struct logins *l, const char *account, const struct input_key *key,
-    const struct kv_decision *d, bool also)
+logins_on_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
 {
-	const bool wanted = l->all || also || d->verdict == KV_VERDICT_LISTED;
+	struct logins *l = r->judged_arg;
+	const char *account = r->account;
+	const bool wanted = l->all || d->verdict == KV_VERDICT_LISTED;
 	uint8_t digest[KV_SHA256_BYTES];
 	struct logins_account *a;
 	struct logins_key *k;
@@ -184,53 +186,18 @@ logins_add(struct logins *l, const char *account, const struct input_key *key,
 }
 
 void
-logins_on_key(const struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
+logins_add_denied(struct logins *l, const struct kv_config *config, int64_t now)
 {
-	logins_add(r->judged_arg, r->account, key, d, false);
-}
-
-bool
-logins_add_former(struct logins *l,
-    const uint8_t digest[static KV_SHA256_BYTES], const char *type,
-    enum kv_verdict verdict, bool ca)
-{
-	const struct kv_span name = { (const uint8_t *)type, strlen(type) };
-	const struct kv_keyname *known = kv_keyname_find(name);
 	struct logins_key *key;
 
-	if (l->n >= LOGINS_KNOWN_MAX && find_key(l, digest) == NULL)
-		return false;
-	if ((key = add_key(l, digest)) == NULL)
-		return true;
-	*key = (struct logins_key){
-		.former = true,
-		.wanted = true,
-		.verdict = verdict,
-		.ca = key->ca || ca,
-	};
-	memcpy(key->digest, digest, sizeof(key->digest));
-	snprintf(key->type, sizeof(key->type), "%s",
-	    known != NULL ? short_type(known->type) : type);
-	return true;
-}
-
-const struct logins_account *
-logins_find(const struct logins *l,
-    const uint8_t digest[static KV_SHA256_BYTES], const char *account)
-{
-	const struct logins_key *key = find_key(l, digest);
-	const struct logins_account *last = NULL;
-
-	if (key == NULL)
-		return NULL;
-	if (account != NULL)
-		return find_account(key, account);
-	for (size_t i = 0; i < key->n; i++)
-		if (key->v[i]->logins > 0 &&
-		    (last == NULL || key->v[i]->last > last->last))
-			last = key->v[i];
-	return last;
+	for (size_t i = 0; i < config->denied.n; i++) {
+		if (config->denied.v[i].day > now / 86400)
+			continue;
+		if ((key = add_key(l, config->denied.v[i].digest)) == NULL)
+			return;
+		key->denied = key->wanted = true;
+		key->verdict = KV_VERDICT_LISTED;
+	}
 }
 
 static struct logins_key *
@@ -379,7 +346,8 @@ print_json(const struct row *row)
 	logins_format_time(a->last, last);
 	o = json_pack("{sb so ss so ss so so so sI so so sb sb sI}", "login", 1,
 	    "account", a->name != NULL ? json_text(a->name) : json_null(),
-	    "fingerprint", fingerprint, "type", json_text(row->key->type),
+	    "fingerprint", fingerprint, "type",
+	    *row->key->type != '\0' ? json_text(row->key->type) : json_null(),
 	    "verdict", kv_verdict_name(row->key->verdict), "last_seconds",
 	    in ? json_integer(a->last) : json_null(), "last",
 	    in ? json_string(last) : json_null(), "from",
@@ -395,8 +363,8 @@ print_json(const struct row *row)
 	json_decref(o);
 }
 
-void
-logins_print_last(const struct logins_account *a)
+static void
+print_last(const struct logins_account *a)
 {
 	char last[LOGINS_TIME_BYTES];
 
@@ -417,17 +385,17 @@ print_text(const struct row *row)
 	char fingerprint[KV_FINGERPRINT_BYTES];
 
 	kv_fingerprint_format(key->digest, fingerprint);
-	cli_printf(stdout, "%s: %s: %s %s%s: ",
+	cli_printf(stdout, "%s: %s: %s%s%s%s: ",
 	    a->name != NULL ? a->name :
 		key->ca	    ? "(user CA keys)" :
 			      "(host keys)",
-	    kv_verdict_name(key->verdict), key->type, fingerprint,
-	    key->ca ? " (CA)" : "");
-	if (key->former)
-		fputs("in no file any more: ", stdout);
+	    kv_verdict_name(key->verdict), key->type,
+	    *key->type != '\0' ? " " : "", fingerprint, key->ca ? " (CA)" : "");
+	if (key->denied)
+		fputs("in no file: ", stdout);
 	else if (!is_in_file(row))
 		fputs("in no file of this account: ", stdout);
-	logins_print_last(a);
+	print_last(a);
 	if (a->refused > 0)
 		printf("; PAM refused %" PRIu64 " more", a->refused);
 	putchar('\n');

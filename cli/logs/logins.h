@@ -12,8 +12,6 @@
 #include "reading/report.h"
 
 #define LOGINS_OTHERS_MAX 1024
-/* How many keys of former audits are kept. */
-#define LOGINS_KNOWN_MAX 1000000
 #define LOGINS_TYPE_BYTES 24
 
 /* An account that has a key in its files, or came in with it. */
@@ -30,9 +28,9 @@ struct logins_account {
 /* A key that is looked for in the log. */
 struct logins_key {
 	uint8_t digest[KV_SHA256_BYTES];
-	char type[LOGINS_TYPE_BYTES]; /* as sshd names it: "ED25519" */
-	enum kv_verdict verdict;      /* of this audit, or of a former one */
-	bool former;	/* no file that was read has it, but a former audit */
+	char type[LOGINS_TYPE_BYTES]; /* as sshd names it: "ED25519"; "": ? */
+	enum kv_verdict verdict;
+	bool denied;	/* by a DenyKey line; no file that was read has it */
 	bool everyones; /* in a file that is of no account */
 	bool ca;
 	bool wanted; /* false: this audit has another verdict */
@@ -61,30 +59,18 @@ struct logins {
 };
 
 /*
- * Adds a key of this audit, unless l is of listed keys, it is not listed, and
- * also is false. account is NULL for a file that is of none.
+ * For judged of struct report, with the logins as its argument: adds a key of
+ * this audit, unless they are of listed keys and it is not listed.
  */
-void logins_add(struct logins *l, const char *account,
-    const struct input_key *key, const struct kv_decision *d, bool also);
-
-/* The same for judged of struct report, with the logins as its argument. */
 void logins_on_key(const struct report *r, const struct input_key *key,
     const struct kv_decision *d);
 
 /*
- * Adds a key that a former audit has judged. What this audit finds counts more.
- * False if there are too many.
+ * Adds the keys of the DenyKey lines that count now, in seconds since 1970: they
+ * are looked for, in a file or not.
  */
-bool logins_add_former(struct logins *l,
-    const uint8_t digest[static KV_SHA256_BYTES], const char *type,
-    enum kv_verdict verdict, bool ca);
-
-/*
- * The account with what is known of its logins by a key; account NULL: that
- * which came in last. NULL: nobody came in.
- */
-const struct logins_account *logins_find(const struct logins *l,
-    const uint8_t digest[static KV_SHA256_BYTES], const char *account);
+void logins_add_denied(struct logins *l, const struct kv_config *config,
+    int64_t now);
 
 /* Whether the key, or the CA, of a login is looked for. */
 bool logins_has(const struct logins *l, const struct accepted *a);
@@ -100,13 +86,10 @@ void logins_count_refused(struct logins *l, const struct accepted *a);
  * first: as text,
  *   ACCOUNT: listed: TYPE SHA256:...: N logins, the last TIME from ADDRESS
  * with "; PAM refused N more" where it did, or a JSON object with "login":
- * true. A key of a former audit, or of the host itself, is left out unless it
+ * true. A key in no file, or of the host itself, is left out unless it
  * came in or was refused by PAM. False with errno if out of memory.
  */
 bool logins_print(const struct logins *l, bool json);
-
-/* Prints "N logins, the last TIME from ADDRESS", or "no login". NULL: none. */
-void logins_print_last(const struct logins_account *a);
 
 void logins_free(struct logins *l);
 

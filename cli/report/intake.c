@@ -663,8 +663,6 @@ read_object(struct intake *in, const json_t *o)
 		add_summary(in, o);
 	else if (is_marked(o, "login"))
 		add_login(in, o);
-	else if (is_marked(o, "new"))
-		return; /* the host's own comparison with another audit */
 	else if (json_object_get(o, "verdict") != NULL)
 		add_verdict(in, o);
 	else

@@ -92,15 +92,14 @@ def test_certificate_valid_until_2050(build, scratch, identity):
 
 
 def test_login_of_2040_in_the_log(build, scratch, identity):
-    known = scratch / "known.json"
-    known.write_text(json.dumps({"file": "/x", "line": 1, "verdict": "listed", "type": "ssh-ed25519",
-                                 "fingerprint": identity.key.fingerprint, "part": "key"}) + "\n", encoding="ascii")
+    config = scratch / "keyveto.conf"
+    config.write_text(f"DenyKey {identity.key.fingerprint}\n", encoding="ascii")
     log = scratch / "auth.log"
     log.write_text("2040-03-01T10:00:00.000000+00:00 host sshd[42]: Accepted publickey for root from 192.0.2.7 "
                    f"port 50022 ssh2: ED25519 {identity.key.fingerprint}\n", encoding="ascii")
     os.utime(log, (AFTER_2038, AFTER_2038))
     done = subprocess.run([build / "keyveto", "audit", "--json", "--user", "root", "--filter",
-                           a_filter(scratch / "f.pkbf"), "--known", known, "--logins", log], capture_output=True,
+                           a_filter(scratch / "f.pkbf"), "--config", config, "--logins", log], capture_output=True,
                           text=True, timeout=PATIENCE, check=False)
     logins = [one for one in map(json.loads, done.stdout.splitlines()) if one.get("login")]
     assert [(one["account"], one["last_seconds"]) for one in logins] == [("root", AFTER_2038)], done

@@ -10,9 +10,7 @@ import lzma
 import os
 import random
 import shutil
-
 import subprocess
-
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -23,10 +21,10 @@ import keys
 import sshd_logs
 import weak_keys
 from audit_machine import row_of
-from hostile import put_worker
+from config_machine import day
 from logbook import Logbook
 from openssh import without_penalties
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, copy_programs, equal, lacks, wait_until
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, equal, lacks, wait_until
 from sshd_logs import JOURNALCTL, entry, fake_journalctl, no_journal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -49,11 +47,10 @@ def fingerprint(number):
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
-def known(folder, *fingerprints, verdict="listed", **more):
-    """What a former audit printed about keys."""
-    path = folder / f"known{len(list(folder.glob('known*')))}.json"
-    path.write_text("".join(json.dumps({"file": "/x", "line": 1, "verdict": verdict, "type": "ssh-ed25519",
-                                        "fingerprint": one, "part": "key", **more}) + "\n" for one in fingerprints))
+def denied(folder, *fingerprints):
+    """A keyveto.conf that denies these keys."""
+    path = folder / "deny.conf"
+    path.write_text("".join(f"DenyKey {one}\n" for one in fingerprints), encoding="ascii")
     return path
 
 
@@ -196,7 +193,6 @@ def test_standard_input_is_a_log(world):
 
 def test_usage(world):
     contains(world.audit("alice", status=2).stderr, "audit takes no argument alice")
-    contains(world.audit("--known", "/x", status=2).stderr, "--known goes with --logins")
 
 
 def test_quiet_prints_nothing_and_the_status_tells(world):
@@ -232,104 +228,28 @@ def test_a_key_that_the_tests_find_has_one_row_for_each_account(world):
           [("bob", "listed", 1), ("alice", "listed", 0)])
 
 
-# Keys of former audits
+# Keys that DenyKey has
 
-def test_a_key_in_no_file_any_more_is_told_where_a_former_audit_knows_it(world):
-    alice = world.account("alice")
-    alice.authorize(world.bad)
-    former = world.folder / "audit.json"
-    former.write_text(world.audit("--json", status=1).stdout)
-    alice.authorize(world.clean)
-    log = write_log(world.folder / "log", line_of(NOW, accepted("alice", world.bad.fingerprint)))
-    equal(told(world, "--logins", log, status=0)[0], [])
-    rows, _ = told(world, "--logins", log, "--known", former, status=0)
-    equal([(one["account"], one["fingerprint"], one["type"], one["verdict"], one["in_file"], one["logins"])
-           for one in rows], [("alice", world.bad.fingerprint, "ED25519", "listed", False, 1)])
-    contains(world.audit("--logins", log, "--known", former, status=0).stdout,
-             f"alice: listed: ED25519 {world.bad.fingerprint}: in no file any more: 1 login")
-
-
-def test_the_logins_of_a_former_audit_make_a_key_known(world):
-    """So a chain of audits goes on, after the file has lost the key."""
-    former = known(world.folder, fingerprint(1))
-    log = write_log(world.folder / "log", line_of(NOW, accepted("alice", fingerprint(1))))
-    second = world.folder / "second.json"
-    second.write_text(world.audit("--json", "--logins", log, "--known", former, status=0).stdout)
-    rows, _ = told(world, "--logins", log, "--known", second, status=0)
-    equal([(one["fingerprint"], one["type"]) for one in rows], [(fingerprint(1), "ED25519")])
-
-
-def test_the_verdict_of_this_audit_counts_more_than_a_former_one(world):
-    """A key that was listed then and is clean now is not told, except with --all."""
-    world.account("alice").authorize(world.clean)
-    former = known(world.folder, world.clean.fingerprint)
+def test_a_denied_key_is_told_in_a_file_or_not(world):
+    """Once a file has it, its type is known, and it is told as any other."""
     log = write_log(world.folder / "log", line_of(NOW, accepted("alice", world.clean.fingerprint)))
-    equal(told(world, "--logins", log, "--known", former, status=0)[0], [])
-    rows, _ = told(world, "--all", "--logins", log, "--known", former, status=0)
-    equal([(one["account"], one["verdict"], one["in_file"], one["logins"]) for one in rows if one["logins"]],
-          [("alice", "clean", True, 1)])
-    lacks(world.audit("--all", "--logins", log, "--known", former, status=0).stdout, "in no file any more")
+    config = denied(world.folder, world.clean.fingerprint, fingerprint(1))
+    for has, type_name, text in ((False, None, f"alice: listed: {world.clean.fingerprint}: in no file: 1 login"),
+                                 (True, "ED25519", f"alice: listed: ED25519 {world.clean.fingerprint}: 1 login")):
+        if has:
+            world.account("alice").authorize(world.clean)
+        rows, _ = told(world, "--logins", log, "--config", config, status=int(has))
+        equal([(one["account"], one["fingerprint"], one["type"], one["verdict"], one["in_file"], one["logins"])
+               for one in rows], [("alice", world.clean.fingerprint, type_name, "listed", has, 1)])
+        contains(world.audit("--logins", log, "--config", config, status=int(has)).stdout, text)
 
 
-def test_clean_keys_of_a_former_audit_are_told_with_all_only(world):
-    former = known(world.folder, fingerprint(1), verdict="clean")
+def test_a_key_that_is_denied_some_day_is_not_denied_yet(world):
     log = write_log(world.folder / "log", line_of(NOW, accepted("alice", fingerprint(1))))
-    equal(told(world, "--logins", log, "--known", former, status=0)[0], [])
-    rows, _ = told(world, "--all", "--logins", log, "--known", former, status=0)
-    equal([(one["account"], one["verdict"]) for one in rows if one["logins"]], [("alice", "clean")])
-
-
-@pytest.mark.parametrize("text, reason", [
-    (b"[1]\n", "no JSON object"), (b"{\n", "no JSON object"), (b"\xff\xfe{}\n", "no JSON object"),
-    (b'{"verdict":"listed","fingerprint":"SHA256:short"}\n', "fingerprint is not SHA256:"),
-    (b'{"verdict":"listed","fingerprint":"MD5:00"}\n', "fingerprint is not SHA256:"),
-    (b'{"a":"' + b"x" * (2 << 20) + b'"}\n', "too long"), (b'{"a":1,"a":2}\n', "no JSON object"),
-    (b"[" * 100000 + b"\n", "no JSON object")],
-    ids=["array", "cut", "bytes", "fingerprint", "md5", "long", "twice", "deep"])
-def test_a_hostile_file_of_known_keys_is_a_problem_with_its_line(world, text, reason):
-    path = world.folder / "known"
-    path.write_bytes(b'{"header":true,"format":1}\n\n{"summary":true}\n' + text)
-    done = world.audit("--logins", write_log(world.folder / "log"), "--known", path, status=2)
-    contains(done.stderr, f"keyveto: {path}:4: ", reason)
-
-
-def test_lines_behind_a_problem_are_read_but_not_behind_twenty(world):
-    """A hostile comment cannot hide the keys behind it; a file of another kind is not printed line by line."""
-    log = write_log(world.folder / "log", line_of(NOW, accepted("alice", fingerprint(1))))
-    former = known(world.folder, fingerprint(1))
-    text = former.read_bytes()
-    former.write_bytes(b'{"comment":"a\\u0000b"}\n' + b"x\n" * 19 + text)
-    rows, err = told(world, "--logins", log, "--known", former, status=2)
-    equal(([one["logins"] for one in rows], err.count("no JSON object")), ([1], 19))
-    former.write_bytes(b"x\n" * 1000 + text)
-    rows, err = told(world, "--logins", log, "--known", former, status=2)
-    equal((rows, err.count("no JSON object")), ([], 20))
-    contains(err, f"{former}: too many problems; the rest was not read")
-
-
-def test_a_worker_that_tells_more_keys_than_a_known_file_has_is_ended(world, scratch):
-    """It says the same key for ever."""
-    program = copy_programs(scratch)
-    put_worker(scratch / "keyveto-worker",
-               "hello()\nwhile True: tell(16, number(1), text(32 * b'k'), text('ssh-ed25519'), number(1), number(0))")
-    path = known(world.folder, fingerprint(1))
-    done = subprocess.run([program, "audit", "--filter", world.filter, "--logins", write_log(world.folder / "log"),
-                           "--known", path], stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          timeout=PATIENCE, text=True)
-    contains(done.stderr, f"keyveto: {path}: the worker says what it never says\n")
-    equal(done.returncode, 2)
-
-
-def test_values_of_other_types_in_a_known_file_are_no_keys(world):
-    path = world.folder / "known"
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in (
-        {"verdict": 1, "fingerprint": fingerprint(1)}, {"verdict": "listed", "fingerprint": None},
-        {"verdict": "listed\0", "fingerprint": fingerprint(1)}, {"verdict": None},
-        {"verdict": "listed", "fingerprint": fingerprint(2), "type": "\x1b[2J\n" * 50, "part": [], "ca": 1})))
-    log = write_log(world.folder / "log", *(line_of(NOW, accepted("alice", fingerprint(n))) for n in (1, 2)))
-    done = world.audit("--logins", log, "--known", path, status=0)
-    contains(done.stdout, "alice: listed: \\x1b[2J\\x0a", fingerprint(2))
-    lacks(done.stdout, fingerprint(1), "\x1b")
+    config = denied(world.folder, f"{fingerprint(1)} since={day(1)}")
+    equal(told(world, "--logins", log, "--config", config, status=0)[0], [])
+    config.write_text(f"DenyKey {fingerprint(1)} since={day()}\n", encoding="ascii")
+    equal([one["logins"] for one in told(world, "--logins", log, "--config", config, status=0)[0]], [1])
 
 
 # Times
@@ -360,7 +280,7 @@ def truth(rng, first, last, numbers, *, step=timedelta(days=12), old=True, dated
 @pytest.mark.parametrize("forms", [{}, {"dated": False}, {"old": False}], ids=["mixed", "traditional", "rfc3339"])
 def test_times_of_random_logs_over_years(world, forms):
     """The years come from the date of the file, through the turns of years and leap days, also when packed."""
-    former = known(world.folder, *map(fingerprint, range(6)))
+    config = denied(world.folder, *map(fingerprint, range(6)))
     for seed in range(12):
         rng = random.Random(seed)
         first = datetime(rng.randrange(2009, 2026), rng.randrange(1, 13), rng.randrange(1, 29), 12, tzinfo=UTC)
@@ -372,7 +292,7 @@ def test_times_of_random_logs_over_years(world, forms):
             lines.append(line_of(at, "x", "CRON[1]") if forms == {} else old_line(at, "x", "CRON[1]"))
         log = write_log(world.folder / f"log{seed}", *lines, at=at,
                         pack=rng.choice((None, gzip.compress, lzma.compress)))
-        rows, _ = told(world, "--logins", log, "--known", former, status=0)
+        rows, _ = told(world, "--logins", log, "--config", config, status=0)
         agree(summary(rows), expected(log))
         wanted = sshd_logs.summary(events)
         agree(summary(rows), {(key, user.decode()): (one.logins, one.last, one.addrs)
@@ -389,33 +309,33 @@ def test_times_of_random_logs_over_years(world, forms):
     ("Nov 25 23:00:00", datetime(2026, 11, 23, 13, tzinfo=UTC), datetime(2025, 11, 25, 23, tzinfo=UTC)),
 ], ids=["new year's eve", "new year", "leap day", "old leap day", "a century without", "a zone ahead", "last year"])
 def test_the_year_of_a_line_is_the_last_one_before_the_file_was_written(world, stamp, modified, wanted):
-    former = known(world.folder, fingerprint(1))
+    config = denied(world.folder, fingerprint(1))
     log = write_log(world.folder / "log", f"{stamp} host sshd[1]: {accepted('alice', fingerprint(1))}", at=modified)
-    rows, err = told(world, "--logins", log, "--known", former, status=0)
+    rows, err = told(world, "--logins", log, "--config", config, status=0)
     equal([one["last_seconds"] for one in rows], [int(wanted.timestamp())])
     contains(err, f"since {wanted.strftime('%Y-%m-%dT%H:%M:%SZ')}")
 
 
 def test_lines_out_of_order_at_new_year_keep_their_years(world):
     """A line that is a second late does not take the lines before it into another year."""
-    former = known(world.folder, *map(fingerprint, range(5)))
+    config = denied(world.folder, *map(fingerprint, range(5)))
     stamps = ("Dec 31 23:59:59", "Jan  1 00:00:00", "Dec 31 23:59:59", "Jan  1 00:00:01", "Jan  2 00:00:00")
     log = write_log(world.folder / "log",
                     *(f"{stamp} host sshd[1]: {accepted('alice', fingerprint(n))}" for n, stamp in enumerate(stamps)),
                     at=datetime(2026, 1, 3, tzinfo=UTC))
-    rows, _ = told(world, "--logins", log, "--known", former, status=0)
+    rows, _ = told(world, "--logins", log, "--config", config, status=0)
     years = {one["fingerprint"]: one["last"][:4] for one in rows}
     equal([years[fingerprint(n)] for n in range(5)], ["2025", "2026", "2025", "2026", "2026"])
 
 
 def test_a_clock_that_was_wrong_gives_no_login_in_the_future(world):
     """A machine without a battery starts in February; then its clock is set."""
-    former = known(world.folder, *map(fingerprint, range(3)))
+    config = denied(world.folder, *map(fingerprint, range(3)))
     stamps = ("Nov 20 10:00:00", "Feb 14 10:12:00", "Nov 23 10:00:00")
     log = write_log(world.folder / "log",
                     *(f"{stamp} host sshd[1]: {accepted('alice', fingerprint(n))}" for n, stamp in enumerate(stamps)),
                     at=datetime(2026, 11, 23, 10, tzinfo=UTC))
-    rows, _ = told(world, "--logins", log, "--known", former, status=0)
+    rows, _ = told(world, "--logins", log, "--config", config, status=0)
     last = {one["fingerprint"]: one["last"] for one in rows}
     equal([last[fingerprint(n)][:10] for n in range(3)], ["2026-11-20", "2026-02-14", "2026-11-23"])
 
@@ -423,13 +343,13 @@ def test_a_clock_that_was_wrong_gives_no_login_in_the_future(world):
 def test_local_time_and_offsets(world, monkeypatch):
     """Traditional lines are in local time, in summer, too; others say their offset."""
     monkeypatch.setenv("TZ", "Europe/Berlin")
-    former = known(world.folder, *map(fingerprint, range(6)))
+    config = denied(world.folder, *map(fingerprint, range(6)))
     stamps = ("Jul  1 12:00:00", "Nov 20 12:00:00", "2026-11-20T12:00:00.5+05:30", "2026-11-20T12:00:00-0800",
               "2026-11-20 12:00:00", "2026-07-01T12:00:00Z")
     log = write_log(world.folder / "log",
                     *(f"{stamp} host sshd[1]: {accepted('alice', fingerprint(n))}" for n, stamp in enumerate(stamps)),
                     at=NOW)
-    rows, _ = told(world, "--logins", log, "--known", former, status=0)
+    rows, _ = told(world, "--logins", log, "--config", config, status=0)
     last = {one["fingerprint"]: one["last"] for one in rows}
     equal([last[fingerprint(n)] for n in range(6)],
           ["2026-07-01T10:00:00Z", "2026-11-20T11:00:00Z", "2026-11-20T06:30:00Z", "2026-11-20T20:00:00Z",
@@ -439,14 +359,14 @@ def test_local_time_and_offsets(world, monkeypatch):
 def test_local_time_is_that_of_the_machine_without_tz(world, monkeypatch):
     """The process that reads logs cannot open /etc/localtime any more, and has no TZ of its own."""
     monkeypatch.delenv("TZ")
-    former = known(world.folder, fingerprint(1))
+    config = denied(world.folder, fingerprint(1))
     log = write_log(world.folder / "log", f"Jul  1 12:00:00 host sshd[1]: {accepted('alice', fingerprint(1))}", at=NOW)
     local = Path("/etc/localtime")
     kept = local.readlink() if local.is_symlink() else None
     local.unlink(missing_ok=True)
     local.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
     try:
-        rows, _ = told(world, "--logins", log, "--known", former, status=0)
+        rows, _ = told(world, "--logins", log, "--config", config, status=0)
     finally:
         local.unlink()
         if kept is not None:
@@ -456,11 +376,11 @@ def test_local_time_is_that_of_the_machine_without_tz(world, monkeypatch):
 
 def test_lines_without_a_year_from_a_pipe_are_a_problem(world):
     """But only if one is about a key that is looked for."""
-    former = known(world.folder, fingerprint(1))
+    config = denied(world.folder, fingerprint(1))
     text = old_line(NOW, accepted("alice", fingerprint(1)))
-    done = world.audit("--logins", "-", "--known", former, input=text, status=2)
+    done = world.audit("--logins", "-", "--config", config, input=text, status=2)
     contains(done.stderr, "keyveto: -: its lines have no year, and a pipe has no date: name the file itself")
-    world.audit("--logins", "-", "--known", former, input=old_line(NOW, accepted("alice", fingerprint(2))), status=0)
+    world.audit("--logins", "-", "--config", config, input=old_line(NOW, accepted("alice", fingerprint(2))), status=0)
 
 
 @pytest.mark.parametrize("stamp", [
@@ -469,9 +389,9 @@ def test_lines_without_a_year_from_a_pipe_are_a_problem(world):
     "2026-13-01T12:00:00Z", "1969-12-31T12:00:00Z", "2026-11-20T12:00:00+24:00", "2026-11-20T12:00:00+1",
     "20261120T120000Z", " Nov 20 12:00:00", "", "<38>Nov 20 12:00:00"])
 def test_a_line_without_a_valid_time_is_no_line(world, stamp):
-    former = known(world.folder, fingerprint(1))
+    config = denied(world.folder, fingerprint(1))
     log = write_log(world.folder / "log", f"{stamp} host sshd[1]: {accepted('alice', fingerprint(1))}", at=NOW)
-    rows, err = told(world, "--logins", log, "--known", former, status=0)
+    rows, err = told(world, "--logins", log, "--config", config, status=0)
     equal(rows, [])
     contains(err, "no line of a log that was read tells when")
 
@@ -486,7 +406,7 @@ CERT, SIGNED = "ED25519-CERT", f" (serial 7) CA ED25519 {OTHER}"
 def logins_of(world, *lines, looked_for=(KEY, OTHER, AUTHORITY), status=0):
     """{(fingerprint, account): number} of the lines of a text log."""
     log = write_log(world.folder / "log", *lines)
-    rows, err = told(world, "--logins", log, "--known", known(world.folder, *looked_for), status=status)
+    rows, err = told(world, "--logins", log, "--config", denied(world.folder, *looked_for), status=status)
     return {(one["fingerprint"], one["account"]): one["logins"] for one in rows}, err
 
 
@@ -604,13 +524,13 @@ def random_messages(rng, number):
 def test_random_damage_is_read_as_the_second_reader_reads_it(world):
     """Each line has keys of its own, so that each is compared by itself."""
     number = 4000
-    former = known(world.folder, *map(fingerprint, range(2 * number)))
+    config = denied(world.folder, *map(fingerprint, range(2 * number)))
     for seed in range(3):
         rng = random.Random(seed)
         lines = [line_of(NOW + timedelta(seconds=n), text).encode("latin-1")
                  for n, text in enumerate(random_messages(rng, number))]
         log = write_log(world.folder / "log", *lines)
-        rows, _ = told(world, "--logins", log, "--known", former, status=0)
+        rows, _ = told(world, "--logins", log, "--config", config, status=0)
         wanted = sshd_logs.summary(sshd_logs.read_log(log))
         assert len(wanted) > number / 3, "hardly a line is a login"
         equal(sorted((one["fingerprint"], one["last_seconds"], one["from"]) for one in rows if one["logins"]),
@@ -783,16 +703,16 @@ THEN = "Accepted keyboard-interactive/pam for alice from 192.0.2.7 port 50022 ss
     ids=range(19))
 def test_a_login_that_pam_refuses_did_not_come_in(world, events, logins, refused):
     """Joined by the process of sshd, in text logs and in the journal."""
-    former = known(world.folder, KEY)
+    config = denied(world.folder, KEY)
     times = [(process, NOW + timedelta(seconds=after), text) for process, after, text in events]
     for lines in ([line_of(when, text, f"sshd[{process}]") for process, when, text in times],
                   [old_line(when, text, f"sshd[{process}]") for process, when, text in times],
                   [entry(text, when, _PID=str(process)) for process, when, text in times]):
         log = write_log(world.folder / "log", *lines, at=NOW + DAY)
-        rows, err = told(world, "--logins", log, "--known", former, status=0)
+        rows, err = told(world, "--logins", log, "--config", config, status=0)
         equal([(one["logins"], one["refused"]) for one in rows], [(logins, refused)])
         equal(f"logins: PAM refused {refused} more, after sshd had accepted the key" in err, refused > 0)
-    text = world.audit("--logins", log, "--known", former, status=0).stdout
+    text = world.audit("--logins", log, "--config", config, status=0).stdout
     equal(f"; PAM refused {refused} more\n" in text, refused > 0)
     equal(": no login" in text, logins == 0)
 

@@ -13,7 +13,7 @@ import keys
 import weak_keys
 from audit_machine import row_of
 from config_machine import MODULE
-from program import PATIENCE, ROOT, contains, equal, keyveto, lacks
+from program import PATIENCE, ROOT, contains, equal, lacks
 from test_scan import name, scan, sshd
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -77,19 +77,6 @@ def test_a_scan_finds_a_host_key_that_anybody_factors(scratch):
 
 
 UNITS = ROOT / "packaging/systemd"
-
-
-def test_deny_weak_says_what_to_use():
-    """Wherever it stands, and whatever goes with it, also in a unit that was copied."""
-    for words in (("--deny-weak",), ("--quiet", "--deny-weak"), ("--deny-weak", "--yes"), ("--deny-weak=yes",)):
-        done = keyveto("audit", *words, status=2)
-        equal(done.stdout, "")
-        equal(done.stderr, "keyveto: audit --deny-weak is gone: keyveto audit names such keys, and keyveto deny "
-                           "refuses them: docs/no-secret.md has the line that does both\n")
-    # It is a word of audit alone, and none behind the options.
-    contains(keyveto("scan", "--deny-weak", status=2).stderr, "bad option --deny-weak")
-    contains(keyveto("audit", "--", "--deny-weak", status=2).stderr, "takes no argument --deny-weak")
-    contains(keyveto("audit", "--yes", status=2).stderr, "bad option --yes")
 
 
 def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):

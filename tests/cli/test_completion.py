@@ -208,8 +208,7 @@ def test_the_completion_offers_files_filters_accounts_and_hosts(scratch):
                             (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set()),
                             (("audit", "--logins", ""), everything | {"journal"}),
                             (("audit", "--logins", "j"), {"journal"}),
-                            (("audit", "--known", "a.pu"), {"a.pub"}),
-                            (("audit", "--since", "a.pu"), {"a.pub"})):
+                            (("report", "--since", "a.pu"), {"a.pub"})):
         equal(complete(*words, cwd=scratch), expected, str(words))
     contains(complete("audit", "--user", "nobo"), "nobody")
     (scratch / "hosts").write_text("192.0.2.1 some-host.example\n", encoding="ascii")

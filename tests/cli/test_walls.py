@@ -306,30 +306,6 @@ def test_a_parser_of_logs_that_is_taken_over_has_no_power(exploit, world, form, 
 
 
 @no_asan
-@pytest.mark.throwaway
-@pytest.mark.usefixtures("host_keys")
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
-def test_a_parser_of_a_former_audit_that_is_taken_over_has_no_power(exploit, world, user):
-    world.folder.chmod(0o755)
-    alice = world.account("alice", **({"uid": 65534, "gid": 65534} if user else {}))
-    (world.folder / "home").chmod(0o755)
-    alice.authorize(world.bad)
-    log, former = world.folder / "log", world.folder / "former"
-    log.write_text("2026-11-23T10:00:00Z host x: y\n")
-    row = json.dumps({"verdict": "listed", "fingerprint": world.bad.fingerprint, "type": "ssh-ed25519"})
-    former.write_bytes(row.encode() + b"\n" + MARK + b"\n")
-    for path in (log, former):
-        path.chmod(0o644)
-    audit = ("audit", "--filter", world.filter, "--user", "alice")
-    known, since = (*audit, "--logins", log, "--known"), (*audit, "--since")
-    for words, data in (((*known, former), None), ((*known, "-"), former.read_bytes()), ((*since, former), None),
-                        ((*since, "-"), former.read_bytes())):
-        could, names, done = exploit.run(*words, user=user, data=data)
-        assert names == {"keyveto-worker"}, f"{words}: the exploit ran in {names}: {done}"
-        assert could <= {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, f"{words}"
-
-
-@no_asan
 def test_without_the_wall_the_exploit_has_each_power(exploit):
     """The attack is one: a process that reads for itself has all of it."""
     path = marked(exploit.folder / "marked")["lines"]

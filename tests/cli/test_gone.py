@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: ISC
+"""What was a word of keyveto once says what to use now."""
+
+import pytest
+
+from program import contains, equal, keyveto
+
+GONE = {
+    ("audit", "--deny-weak"): "keyveto audit names such keys, and keyveto deny refuses them: docs/no-secret.md has the "
+                              "line that does both",
+    ("audit", "--known"): "deny the key, and --logins tells of it wherever it was: keyveto deny SHA256:...",
+    ("audit", "--since"): "keyveto report --since compares the audits of hosts; for one host, diff two of keyveto "
+                          "audit --json --all",
+}
+
+
+@pytest.mark.parametrize("command, word", GONE, ids=map(" ".join, GONE))
+def test_an_option_that_is_gone_says_what_to_use(command, word):
+    """Wherever it stands, and whatever goes with it, also in a unit that was copied."""
+    for words in ((word,), ("--quiet", word), (word, "--yes"), (f"{word}=yes",), (word, "x", "--logins")):
+        done = keyveto(command, *words, status=2)
+        equal(done.stdout, "")
+        equal(done.stderr, f"keyveto: {command} {word} is gone: {GONE[command, word]}\n")
+    # It is none behind the options, nor the beginning of another word.
+    contains(keyveto(command, "--", word, status=2).stderr, f"takes no argument {word}")
+    contains(keyveto(command, f"{word}er", status=2).stderr, f"bad option {word}er")
+
+
+def test_it_is_a_word_of_its_command_alone():
+    contains(keyveto("scan", "--deny-weak", status=2).stderr, "bad option --deny-weak")
