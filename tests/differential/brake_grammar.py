@@ -80,6 +80,7 @@ class Grammar:
         self.add_files()
         self.add_revoked()
         self.add_printed()
+        self.add_masks()
         self.add_change()
         self.add_clients()
         return self.draw
@@ -107,6 +108,8 @@ class Grammar:
         self.limit, self.administrators = limit(draw), administrators(draw)
 
     def account(self, name, uid, home):
+        if uid != 0 and self.maybe(0.15):
+            home = self.pick(grammar.odd_homes(uid, home))
         return {"name": name, "uid": uid, "gid": uid, "home": home, "home_mode": self.pick({0o755: 6, 0o700: 4}),
                 "shared_group": False, "password": self.pick({"good": 20, "expired": 0.5 if uid else 0}),
                 "shell": "/bin/sh"}
@@ -294,6 +297,10 @@ class Grammar:
         lines = {one["name"]: [self.key_line(one["name"] in self.administrators)] for one in self.draw["accounts"]
                  if self.maybe(0.7)}
         self.draw["printed"] = {"arguments": arguments, "fails": self.maybe(0.1), "lines": lines}
+
+    def add_masks(self):
+        self.draw["masks"] = [{"path": path, "kind": self.pick(grammar.MASK_KINDS)}
+                              for path, share in grammar.MASKS.items() if self.maybe(share)]
 
     def key_line(self, administrator):
         if self.maybe(0.08) and not self.nights:

@@ -83,6 +83,16 @@ def place(path):
     return path if path.startswith("/") else f"/{path}"
 
 
+# How often a mask lies where sshd, or PAM, includes a file.
+MASKS = {"/etc/ssh/sshd_config.d/50-masked.conf": 0.15, "/etc/pam.d/kvd-masked": 0.1}
+MASK_KINDS = {"null": 3, "folder": 1}
+
+
+def odd_homes(uid, home):
+    """Homes that are no absolute paths, and how often."""
+    return {home[1:]: 4, f"./{home[1:]}": 1, f"~{uid}": 1, f"-{uid}": 1, f"h{uid}/": 1}
+
+
 class Grammar:
     """Makes one draw. has_glob: the local sshd has wildcards in AuthorizedKeysFile."""
 
@@ -137,7 +147,7 @@ class Grammar:
         if private and self.maybe(0.04):
             home = "/nonexistent"
         elif private and self.maybe(0.15):
-            home = self.pick({home[1:]: 4, f"./{home[1:]}": 1, f"~{uid}": 1, f"-{uid}": 1, f"h{uid}/": 1})
+            home = self.pick(odd_homes(uid, home))
         return {
             "name": name, "uid": uid, "gid": uid, "home": home,
             "home_mode": self.pick({0o755: 8, 0o700: 4, 0o775: 2 if private else 0, 0o777: 0.5 if private else 0}),
@@ -150,9 +160,9 @@ class Grammar:
     # What stands beside the configuration
 
     def add_masks(self):
-        for path, share in (("/etc/ssh/sshd_config.d/50-masked.conf", 0.15), ("/etc/pam.d/kvd-masked", 0.1)):
+        for path, share in MASKS.items():
             if self.maybe(share):
-                self.draw["masks"].append({"path": path, "kind": self.pick({"null": 3, "folder": 1})})
+                self.draw["masks"].append({"path": path, "kind": self.pick(MASK_KINDS)})
 
     def add_options(self):
         """What sshd says of the spelling is what counts: enable must see it, or stay out."""

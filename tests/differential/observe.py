@@ -27,8 +27,9 @@ from patience import PATIENCE
 TOGETHER = 3                    # logins at a time
 LISTEN = 31000                  # the first port that clients listen on
 REFUSED_SESSION = 254
-# sshd's message for an expired password without a terminal: nothing runs.
-NO_CHANGE = "Password change required but no TTY available."
+# What stands there for an expired password without a terminal: nothing runs. sshd's message of that goes to standard
+# error, which it does not read of internal-sftp; PAM's comes before.
+NO_CHANGE = ("Password change required but no TTY available.", "You are required to change your password")
 STAYS, HANGS = "stays connected", "hangs"
 
 SSH_CONFIG = f"""\
@@ -67,7 +68,7 @@ class Record:
     def is_nothing(self):
         """Whether the login got nothing at all."""
         return not (self.ran or self.listening or self.tunnel or any("assword:" in word for word in self.words)) and (
-            self.status in (255, REFUSED_SESSION, STAYS) or NO_CHANGE in self.words)
+            self.status in (255, REFUSED_SESSION, STAYS) or any(word.startswith(NO_CHANGE) for word in self.words))
 
     def describe(self):
         lines = [f"status {self.status}" + (", sshd listens for it" if self.listening else "") + (
