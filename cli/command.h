@@ -26,14 +26,13 @@ struct cli_command {
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_deny, cli_confirm, cli_doctor, cli_filter, cli_list, cli_proof,
-    cli_proof_make, cli_publish, cli_report, cli_scan, cli_sessions, cli_spki,
-    cli_sshd, cli_update, cli_why;
+    cli_publish, cli_report, cli_scan, cli_sessions, cli_spki, cli_sshd,
+    cli_update, cli_why;
 
 /* What the list of commands says of those that run in keyveto-worker. */
 #define CLI_FILTER_HELP "Make, change and inspect filters"
 #define CLI_LIST_HELP "Make, change and inspect exact lists"
-#define CLI_PROOF_HELP "Verify and make proofs that a key is compromised"
-#define CLI_PROOF_MAKE_HELP "Make proofs that a key is compromised"
+#define CLI_PROOF_HELP "Verify proofs that a key is compromised"
 #define CLI_PUBLISH_HELP \
 	"Make a folder from which others update filters and lists"
 #define CLI_REPORT_HELP "Join the audits of many hosts"

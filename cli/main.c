@@ -61,19 +61,10 @@ static const struct cli_command publish = {
 	.run = run_publisher,
 };
 
-/* The key of a proof that is made is one's own. */
-static int
-run_proof(const struct cli_command *cmd, int argc, char **argv)
-{
-	return argc > 1 && strcmp(argv[1], "make") == 0 ?
-	    run_publisher(cmd, argc, argv) :
-	    run_worker(cmd, argc, argv);
-}
-
 static const struct cli_command proof = {
 	.name = "proof",
 	.help = CLI_PROOF_HELP,
-	.run = run_proof,
+	.run = run_worker,
 };
 
 static const struct cli_command *const commands[] = {
@@ -115,6 +106,8 @@ static const struct gone gone[] = {
 	{ "audit", "--deny-weak",
 	    "keyveto audit names such keys, and keyveto deny refuses them: "
 	    "docs/no-secret.md has the line that does both" },
+	{ "proof", "make",
+	    "docs/prove_leak.py makes such a proof; docs/drill.md says how" },
 };
 
 static const struct cli_command keyveto = {

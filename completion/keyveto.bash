@@ -113,7 +113,6 @@ _keyveto_argument()
 	'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
 	'list info' | 'list verify') (($2 > 0)) || _keyveto_files "$3" ;;
 	'proof verify') _keyveto_files "$3" ;;
-	'proof make') (($2 > 0)) || _keyveto_files "$3" ;;
 	esac
 }
 

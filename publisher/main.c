@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keyveto-publish: what only a publisher of filters and lists needs. keyveto
- * runs it for `publish` and `proof make`, in its own place.
+ * runs it for `publish`, in its own place.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,10 +18,6 @@ main(int argc, char **argv)
 	signal(SIGCHLD, SIG_DFL);
 	if (argc > 1 && strcmp(argv[1], "publish") == 0)
 		return cli_publish.run(&cli_publish, argc - 1, argv + 1);
-	if (argc > 2 && strcmp(argv[1], "proof") == 0 &&
-	    strcmp(argv[2], "make") == 0)
-		return cli_proof_make.run(&cli_proof_make, argc - 2, argv + 2);
-	cli_error("keyveto runs this program for its commands publish "
-		  "and proof make");
+	cli_error("keyveto runs this program for its command publish");
 	return CLI_UNCHECKED;
 }

@@ -179,7 +179,6 @@ system_enter(const struct system *s)
 		.group = s->group,
 		.can_read = s->can_read,
 		.only_reads = s->can_read != NULL,
-		.writes = s->written != 0,
 	};
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		path[kept.n_paths++] = needed[i];
@@ -191,9 +190,6 @@ system_enter(const struct system *s)
 		kept.connects = true;
 	}
 	walls = wall_enter(&kept);
-	/* ssh-keygen reads no key of its account that others may read. */
-	if (s->written != 0)
-		(void)fchmod(s->written, 0600);
 	return walls | wall_refuse_calls(&kept);
 }
 

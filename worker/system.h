@@ -26,11 +26,6 @@ struct system {
 	const char *const *path;
 	size_t n_paths;
 	uint64_t memory;
-	/*
-	 * A file that it writes, by its path in /proc; 0: none. Only Landlock and
-	 * the account keep it from others then.
-	 */
-	int written;
 };
 
 /* Whether /etc/passwd has the account of an ordinary user. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The tasks "keygen", "signer" and "convert": whether a file has a good
- * signature, by whom, and a private key in another form, all by ssh-keygen.
- * cli/tasks/keygen.h wants them.
+ * The tasks "keygen" and "signer": whether a file has a good signature, and by
+ * whom, by ssh-keygen. cli/tasks/keygen.h wants them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,6 @@ task_keygen_enter(struct task_work *t, uint64_t memory)
 	    .program = KEYGEN_PATH,
 	    .has_more = !system_has_account(),
 	    .memory = memory,
-	    .written = strcmp(t->name, "convert") == 0 ? t->fd[0] : 0,
 	});
 }
 
@@ -90,43 +88,4 @@ task_signer(struct task_work *t)
 
 	return record_get(&t->args, R_TEXT(namespace)) &&
 	    tell_answer(argv, t->fd, t->n_fds);
-}
-
-/* A pipe with the passphrase. -1 with failed. */
-static int
-open_passphrase(const char *passphrase)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) == -1) {
-		failed = errno;
-		return -1;
-	}
-	/* There is room for it. */
-	if (dprintf(ends[1], "%s\n", passphrase) < 0)
-		failed = errno;
-	close(ends[1]);
-	return ends[0];
-}
-
-/*
- * Takes whether there is a passphrase, and that. The private key is written back
- * into its file.
- */
-bool
-task_convert(struct task_work *t)
-{
-	static char passphrase[WORKING_TEXT_BYTES];
-	static const char *const argv[] = { KEYGEN_PATH, "-p", "-N", "", "-m",
-		"PKCS8", "-f", "/proc/self/fd/3", NULL };
-	bool has_passphrase;
-	int fd[] = { PROGRAM_NULL, t->fd[0] };
-
-	if (!record_get(&t->args, R_FLAG(has_passphrase), R_TEXT(passphrase)))
-		return false;
-	/* ssh-keygen shall read it from there, and ask no terminal. */
-	(void)setsid();
-	if (has_passphrase)
-		fd[0] = open_passphrase(passphrase);
-	return tell_answer(argv, fd, 2);
 }

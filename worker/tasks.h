@@ -32,11 +32,9 @@ bool task_do(struct task_work *t);
 /* worker/task_NAME.c: one task each. */
 bool task_proof(struct task_work *t);
 bool task_fingerprints(struct task_work *t);
-bool task_make_proof(struct task_work *t);
 bool task_weak(struct task_work *t);
 bool task_keygen(struct task_work *t);
 bool task_signer(struct task_work *t);
-bool task_convert(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 bool task_journal(struct task_work *t);
 unsigned int task_journal_enter(struct task_work *t, uint64_t memory);

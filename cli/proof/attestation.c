@@ -33,26 +33,24 @@ static const uint8_t attributes[] = { 0xa0, 0x25, 0x30, 0x23, 0x06, 0x09, 0x2a,
 	0x30, 0x12, 0x06, 0x08, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x17,
 	0x01, 0x01, 0xff, 0x04, 0x03, 0x01, 0x01, 0xff };
 
-/* The signature algorithms of a proof. digest: what attestation_make takes. */
+/* The signature algorithms of a proof. */
 static const struct algorithm {
 	enum kv_keytype type;
 	int nid[4];
-	const char *digest;
 } algorithms[] = {
 	{ KV_KEY_RSA,
 	    { NID_sha1WithRSAEncryption, NID_sha256WithRSAEncryption,
-		NID_sha384WithRSAEncryption, NID_sha512WithRSAEncryption },
-	    "SHA256" },
+		NID_sha384WithRSAEncryption, NID_sha512WithRSAEncryption } },
 #define ECDSA \
 	{ \
 		NID_ecdsa_with_SHA1, NID_ecdsa_with_SHA256, \
 		    NID_ecdsa_with_SHA384, NID_ecdsa_with_SHA512 \
 	}
-	{ KV_KEY_ECDSA_P256, ECDSA, "SHA256" },
-	{ KV_KEY_ECDSA_P384, ECDSA, "SHA384" },
-	{ KV_KEY_ECDSA_P521, ECDSA, "SHA512" },
-	{ KV_KEY_ED25519, { NID_ED25519 }, NULL },
-	{ KV_KEY_ED448, { NID_ED448 }, NULL },
+	{ KV_KEY_ECDSA_P256, ECDSA },
+	{ KV_KEY_ECDSA_P384, ECDSA },
+	{ KV_KEY_ECDSA_P521, ECDSA },
+	{ KV_KEY_ED25519, { NID_ED25519 } },
+	{ KV_KEY_ED448, { NID_ED448 } },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -184,67 +182,4 @@ attestation_verify(struct kv_span der, struct proof_work *work,
 		return true;
 	proof_key_free(key);
 	return false;
-}
-
-/* --- making ------------------------------------------------------------- */
-
-static bool
-add_subject(X509_REQ *req)
-{
-	return X509_NAME_add_entry_by_NID(X509_REQ_get_subject_name(req),
-		   NID_commonName, V_ASN1_UTF8STRING,
-		   (const unsigned char *)SUBJECT, -1, -1, 0) == 1;
-}
-
-/* The attribute of the fixed bytes, without the header of its [0]. */
-static bool
-add_attribute(X509_REQ *req)
-{
-	const unsigned char *p = attributes + 2;
-	X509_ATTRIBUTE *attribute = d2i_X509_ATTRIBUTE(NULL, &p,
-	    sizeof(attributes) - 2);
-	bool ok = attribute != NULL && X509_REQ_add1_attr(req, attribute) == 1;
-
-	X509_ATTRIBUTE_free(attribute);
-	return ok;
-}
-
-static bool
-sign(X509_REQ *req, EVP_PKEY *pkey, const char *digest)
-{
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	bool ok = ctx != NULL &&
-	    EVP_DigestSignInit_ex(ctx, NULL, digest, pem_openssl_context(),
-		NULL, pkey, NULL) == 1 &&
-	    X509_REQ_sign_ctx(req, ctx) > 0;
-
-	EVP_MD_CTX_free(ctx);
-	return ok;
-}
-
-uint8_t *
-attestation_make(const struct proof_key *key, EVP_PKEY *private_half,
-    size_t *lenp, char why[static PROOF_WHY_BYTES])
-{
-	const struct algorithm *a = find_algorithm(key);
-	X509_REQ *req = X509_REQ_new_ex(pem_openssl_context(), NULL);
-	uint8_t *der = NULL, *copy = NULL;
-	int len = -1;
-
-	why[0] = '\0';
-	*lenp = 0;
-	if (a != NULL && req != NULL && X509_REQ_set_version(req, 0) == 1 &&
-	    add_subject(req) && add_attribute(req) &&
-	    X509_REQ_set_pubkey(req, key->pkey) == 1 &&
-	    sign(req, private_half, a->digest))
-		len = i2d_X509_REQ(req, &der);
-	if (len > 0 && (copy = malloc((size_t)len)) != NULL) {
-		memcpy(copy, der, (size_t)len);
-		*lenp = (size_t)len;
-	} else
-		proof_refuse(why, "OpenSSL cannot sign with this key");
-	OPENSSL_free(der);
-	X509_REQ_free(req);
-	ERR_clear_error();
-	return copy;
 }

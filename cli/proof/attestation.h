@@ -25,11 +25,4 @@
 bool attestation_verify(struct kv_span der, struct proof_work *work,
     struct proof_key *key, char why[static PROOF_WHY_BYTES]);
 
-/*
- * Makes a proof with the private half of key. Returns its DER, for the caller
- * to free, and its length; NULL with a reason.
- */
-uint8_t *attestation_make(const struct proof_key *key, EVP_PKEY *private_half,
-    size_t *lenp, char why[static PROOF_WHY_BYTES]);
-
 #endif

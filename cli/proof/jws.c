@@ -13,9 +13,6 @@
 
 #define PAYLOAD_MAX_BYTES 1024
 #define WORDS "key is pwned"
-/* What jws_make writes. */
-#define STATEMENT \
-	"This key is pwned: its private half signed this (keyveto proof make)."
 
 /* RFC 7518 section 3.1. half: the bytes of r, and of s; 0: RSA. */
 struct jws_algorithm {
@@ -383,90 +380,4 @@ jws_verify(struct kv_span text, struct kv_span spki,
 	proof_work_free(&work);
 	jws_free(&jws);
 	return ok;
-}
-
-/* --- making ------------------------------------------------------------- */
-
-/* Signs input. Returns the signature as base64url, or NULL. */
-static char *
-sign(const struct jws_algorithm *a, const char *input, EVP_PKEY *pkey)
-{
-	uint8_t fixed[2 * HALF_MAX_BYTES];
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	uint8_t *made = NULL;
-	char *text = NULL;
-	size_t len = 0;
-
-	if (ctx == NULL ||
-	    EVP_DigestSignInit_ex(ctx, NULL, a->digest, pem_openssl_context(),
-		NULL, pkey, NULL) != 1 ||
-	    EVP_DigestSign(ctx, NULL, &len, (const uint8_t *)input,
-		strlen(input)) != 1 ||
-	    (made = malloc(len)) == NULL ||
-	    EVP_DigestSign(ctx, made, &len, (const uint8_t *)input,
-		strlen(input)) != 1)
-		goto out;
-	if (a->half == 0)
-		text = encode(made, len);
-	else if (from_der(made, len, a->half, fixed))
-		text = encode(fixed, 2 * a->half);
-out:
-	EVP_MD_CTX_free(ctx);
-	free(made);
-	ERR_clear_error();
-	return text;
-}
-
-static const struct jws_algorithm *
-algorithm_of(enum kv_keytype type)
-{
-	for (size_t i = 0; i < COUNT(algorithms); i++) {
-		if (algorithms[i].type == type)
-			return &algorithms[i];
-	}
-	return NULL;
-}
-
-bool
-jws_has_form(const struct proof_key *key)
-{
-	return algorithm_of(key->pem.ssh.key.type) != NULL;
-}
-
-char *
-jws_make(const struct proof_key *key, EVP_PKEY *private_half,
-    char why[static PROOF_WHY_BYTES])
-{
-	const struct jws_algorithm *a = algorithm_of(key->pem.ssh.key.type);
-	char header[64 + PROOF_ID_BYTES], *text = NULL;
-	char *protected, *payload, *signature = NULL, *input = NULL;
-
-	why[0] = '\0';
-	if (a == NULL) {
-		proof_refuse(why, "a JWS has no algorithm for %s",
-		    kv_keytype_name(key->pem.ssh.key.type));
-		return NULL;
-	}
-	snprintf(header, sizeof(header), "{\"alg\":\"%s\",\"kid\":\"%s\"}",
-	    a->name, key->id[0]);
-	protected = encode(header, strlen(header));
-	payload = encode(STATEMENT, strlen(STATEMENT));
-	if (protected == NULL || payload == NULL ||
-	    asprintf(&input, "%s.%s", protected, payload) == -1) {
-		input = NULL;
-		proof_refuse(why, "%s", kv_strerror(KV_ERR_MEMORY));
-	} else if ((signature = sign(a, input, private_half)) == NULL)
-		proof_refuse(why, "OpenSSL cannot sign with this key");
-	else if (
-	    asprintf(&text,
-		"{\"protected\":\"%s\",\"payload\":\"%s\",\"signature\":\"%s\"}\n",
-		protected, payload, signature) == -1) {
-		text = NULL;
-		proof_refuse(why, "%s", kv_strerror(KV_ERR_MEMORY));
-	}
-	free(protected);
-	free(payload);
-	free(signature);
-	free(input);
-	return text;
 }

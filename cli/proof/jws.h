@@ -53,14 +53,4 @@ bool jws_is_signed_by(const struct jws *jws, const struct proof_key *key,
     struct proof_work *work, char why[static PROOF_WHY_BYTES]);
 void jws_free(struct jws *jws);
 
-/* Whether there are such proofs of keys of its type. */
-bool jws_has_form(const struct proof_key *key);
-
-/*
- * Makes a proof with the private half of key. Returns its text, with a line
- * end, for the caller to free; NULL with a reason.
- */
-char *jws_make(const struct proof_key *key, EVP_PKEY *private_half,
-    char why[static PROOF_WHY_BYTES]);
-
 #endif

@@ -87,25 +87,8 @@ static const struct cli_command proof_verify = {
 	.run = run_verify,
 };
 
-/* keyveto-publish has this command, and keyveto starts that. */
-static int
-run_nothing(const struct cli_command *cmd, int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	cli_error("%s is none of this program's commands", cmd->name);
-	return CLI_UNCHECKED;
-}
-
-static const struct cli_command make = {
-	.name = "proof make",
-	.help = CLI_PROOF_MAKE_HELP,
-	.run = run_nothing,
-};
-
 static const struct cli_command *const commands[] = {
 	&proof_verify,
-	&make,
 };
 
 static int

@@ -710,29 +710,6 @@ free_waiting(struct reader *r)
 	r->n = r->room = 0;
 }
 
-/*
- * Looks for the key of a JWS in the request that keyveto proof make wrote
- * beside it: NAME.json, NAME.pem.
- */
-static void
-read_neighbour(struct reader *r, const struct waiting *w)
-{
-	size_t len = strlen(w->path);
-	char *name;
-	int fd;
-
-	if (w->done || len < 5 || strcmp(w->path + len - 5, ".json") != 0 ||
-	    (name = strdup(w->path)) == NULL)
-		return;
-	snprintf(name + len - 5, 6, ".pem");
-	fd = files_open(name, O_NONBLOCK);
-	if (fd != -1) {
-		read_keys_of(r, fd, name);
-		close(fd);
-	}
-	free(name);
-}
-
 static void
 ignore_proved(const struct proof_found *proof, void *arg)
 {
@@ -797,8 +774,6 @@ read_all_keys(struct reader *r, char *const *inputs, size_t n,
 		if (is_empty[i] && r->used == 0)
 			give_problem(r, 0, "no proof of compromise in it");
 	}
-	for (size_t i = 0; i < r->n && r->wanted == NULL; i++)
-		read_neighbour(r, &r->waiting[i]);
 	end_waits(r);
 }
 

@@ -63,18 +63,3 @@ tasks_find_signer(int data, int signature, const char *namespace,
 
 	return run_with_data(&t, data, said, why);
 }
-
-bool
-tasks_convert(int key, const char *passphrase, struct keygen_said *said,
-    char why[static WALL_WHY_BYTES])
-{
-	struct working_task t = {
-		.name = "convert",
-		.args = RECORD_FIELDS(R_VALUE(passphrase != NULL),
-		    R_STRING(passphrase != NULL ? passphrase : "")),
-		.fd = { key },
-		.n_fds = 1,
-	};
-
-	return run_keygen(&t, said, why);
-}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * tasks/keygen: has ssh-keygen, behind the wall, look at a signature or a private
- * key. What it answers may be a lie of who wrote that.
+ * tasks/keygen: has ssh-keygen, behind the wall, look at a signature. What it answers may be a lie of who wrote that.
  */
 #ifndef CLI_TASKS_KEYGEN_H
 #define CLI_TASKS_KEYGEN_H
@@ -29,13 +28,5 @@ bool tasks_verify(int data, int signature, int signers, const char *identity,
 /* The same, by whom it may be: said->answer names the key. */
 bool tasks_find_signer(int data, int signature, const char *namespace,
     struct keygen_said *said, char why[static WALL_WHY_BYTES]);
-
-/*
- * Has ssh-keygen -p write the private key back without its passphrase, in PKCS#8
- * if it can; NULL: it has none. False with a sentence about the worker. Who wrote
- * the key may have written anything into the file.
- */
-bool tasks_convert(int key, const char *passphrase, struct keygen_said *said,
-    char why[static WALL_WHY_BYTES]);
 
 #endif

@@ -373,11 +373,7 @@ allow_program(scmp_filter_ctx ctx, const struct wall_kept *kept)
 	    allow_descriptors(ctx, SCMP_SYS(fcntl64)) &&
 	    allow_values(ctx, SCMP_SYS(ioctl), 1, requests, COUNT(requests)) &&
 	    allow_asking(ctx) && allow_opening(ctx, O_RDONLY) &&
-	    (!kept->connects ||
-		allow_all(ctx, of_sockets, COUNT(of_sockets))) &&
-	    (!kept->writes ||
-		(allow(ctx, SCMP_SYS(open), 0, NULL) &&
-		    allow(ctx, SCMP_SYS(openat), 0, NULL)));
+	    (!kept->connects || allow_all(ctx, of_sockets, COUNT(of_sockets)));
 }
 
 /* What seccomp_load calls. */

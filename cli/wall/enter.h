@@ -12,11 +12,7 @@
 struct wall_kept {
 	/* How many bytes of memory it may have, besides mapped files. */
 	uint64_t memory;
-	/*
-	 * It writes files that are handed over. fstat(2) works. A program that it
-	 * starts may open them for writing: only Landlock and the account keep it
-	 * from others then.
-	 */
+	/* It writes files that are handed over. fstat(2) works. */
 	bool writes;
 	/*
 	 * It opens sockets of the internet and of this machine, and reads these

@@ -80,7 +80,7 @@ def test_nobody_is_locked_out_unasked(machine, leaked):
 def test_a_claim_needs_a_proof_where_that_is_asked_for(machine, leaked):
     other = keys.generate(machine.scratch)
     for one in (leaked, other):
-        keyveto("proof", "make", one.path, status=0)
+        keys.prove_leak(one)
     both = machine.scratch / "both.pub"
     both.write_text(f"{leaked.key}\n{machine.admin.key}\n", encoding="ascii")
     proof, of_another = (f"{one.path}.proof.pem" for one in (leaked, other))

@@ -14,6 +14,13 @@ GONE = {
 }
 
 
+@pytest.mark.parametrize("words, use", (
+    (("proof", "make"), "docs/prove_leak.py makes such a proof; docs/drill.md says how"),))
+def test_a_command_that_is_gone_says_what_to_use(words, use):
+    for more in ((), ("--force", "x"), ("--help",)):
+        equal(keyveto(*words, *more, status=2).stderr, f"keyveto: {' '.join(words)} is gone: {use}\n")
+
+
 @pytest.mark.parametrize("command, word", GONE, ids=map(" ".join, GONE))
 def test_an_option_that_is_gone_says_what_to_use(command, word):
     """Wherever it stands, and whatever goes with it, also in a unit that was copied."""

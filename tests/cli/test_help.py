@@ -53,7 +53,7 @@ def test_a_command_that_is_mistyped_is_asked_for():
 
 
 def test_an_option_that_is_mistyped_is_asked_for():
-    for command in ("check", "sshd enable", "proof make", "list diff"):
+    for command in ("check", "sshd enable", "filter create", "list diff"):
         options = options_in(help_of(command).split("\n", 1)[0])
         for option in sorted(options - {"--all", "--yes"}):
             # No letters that begin the option alone: these are taken for it.

@@ -292,15 +292,3 @@ def test_raw_spkis_are_no_proofs(keys, scratch):
     done = keyveto("filter", "add", new_filter(scratch / "target"), "--proofs", "--spki",
                    write(scratch / "spki", keys["rsa"].spki), status=2)
     contains(done.stderr, "--spki and --proofs")
-
-
-def test_proofs_of_proof_make_can_be_exchanged_without_private_keys(keys, scratch):
-    (scratch / "sent").mkdir()
-    for kind, key in keys.items():
-        keyveto("proof", "make", write(scratch / kind, key.private_bytes()), "--output", scratch / "sent" / kind,
-                status=0)
-    keyveto_list("create", scratch / "list", "--name", "incident", "--proofs", scratch / "sent")
-    equal(len((scratch / "list").read_bytes()), 16 * len(keys))
-    for kind, key in keys.items():
-        done = keyveto("check", "--blocklist", scratch / "list", key.public_file(scratch), status=1)
-        contains(done.stdout, "listed: ", "incident")

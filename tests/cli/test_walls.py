@@ -244,9 +244,7 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
              (("report", "--hosts", audit, audit), None), (("report", "--since", folder, audit), None),
              (("report", "--owners", audit, audit), None),
              (("proof", "verify", audit), None), (("proof", "verify", folder), None),
-             (("proof", "verify", "-"), audit.read_bytes()),
-             (("proof", "make", "--output", folder / "made", keys), None),
-             (("proof", "make", "--output", folder / "made", "-"), keys.read_bytes()))
+             (("proof", "verify", "-"), audit.read_bytes()))
     # Each writes its files when it is asked for.
     for words, data, seen in itertools.chain(((words, data, True) for words, data in files),
                                              ((words, None, seen) for words, seen in of_sets(folder, keys))):

@@ -14,12 +14,9 @@ import blocklist
 import pkbf
 import pytest
 
-from program import KEYVETO, PATIENCE, STARTED, contains, copy_programs
-from proofs import Key, verify
+from program import PATIENCE, STARTED, contains, copy_programs
 from published import Published, sha256
-from runs import as_nobody, run
-from samples import write
-from test_proof_make import encrypted, is_attestation_by, is_jws_by, on_terminal
+from runs import run
 from test_publish import Publication, a_list, manifest_of, revision
 from test_walls import MARK, exploit_in, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
 from test_walls_lists import ANY, UNPACKED, put_task
@@ -169,24 +166,6 @@ def test_publish_itself_reads_nothing_that_others_wrote(front, pub, user):
         assert MARK in now.companion("own.list", "sources")
     assert now.follow("own.filter", marked_filter(1)) == marked_filter(2)
     assert now.follow("own.list", marked_list(1)) == marked_list(2)
-
-
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
-@pytest.mark.parametrize("kind", ("p256", "ed25519", "rsa"))
-def test_proof_make_itself_reads_no_key(front, scratch, kind, user):
-    """And both forms of it are proofs. ssh-keygen converts the RSA key."""
-    scratch.chmod(0o777)
-    key = Key(kind)
-    file = write(scratch / "stolen", MARK + b"\n" + key.private_bytes())
-    file.chmod(0o644)
-    could, names, done = front.run("proof", "make", file, user=user)
-    assert (could, names) == (set(), set()), f"the exploit ran in {names}: {done}"
-    assert done.returncode == 0, done
-    is_attestation_by(key, scratch / "stolen.proof.pem")
-    if kind != "ed25519":
-        is_jws_by(key, scratch / "stolen.proof.json")
-    verify(*scratch.glob("stolen.proof.*"), key.public_file(scratch), status=0)
 
 
 # --- a program in the worker's place --------------------------------------------
@@ -342,86 +321,3 @@ def test_a_damaged_file_of_the_folder_is_not_believed_to_be_whole(hostile, pub):
     assert done.returncode == 2, done
     run("publish", "--sign", pub.signer.key, pub.folder, pub.scratch / "f", status=0)
     assert Published(pub.folder, pub.signers).contents["f"] == revision(1)
-
-
-PROOFS = """
-def proofs(end=1, why="", type=1, bits=2048, fingerprint="SHA256:x", jws="{}", request="PEM", more=b""):
-    result(number(end), text(why), number(type), number(bits), text(fingerprint), text(jws), text(request), more)
-def needs(end, more=b""): result(number(end), text(""), more)
-"""
-REFUSED_PROOFS = {
-    **ANY,
-    "ends as none does": "needs(5)",
-    "sends no proof": "proofs(request='')",
-    "sends half": "result(number(1), text(''))",
-    "sends them twice": "proofs(); proofs()",
-    "sends them and a reason": "result(number(0), text('no')); proofs()",
-    "sends a control": "proofs(request='\\x1b[2J')",
-    "sends a long one": "proofs(request=40000 * 'a')",
-    "has an unknown type": "proofs(type=99)",
-    "has more bits than any": "proofs(bits=1 << 40)",
-    "has a long fingerprint": "proofs(fingerprint=200 * 'a')",
-    "sends more": "proofs(more=b'x')",
-    "needs more than it has": "needs(3, b'x')",
-    # ssh-keygen reads what it wrote.
-    "needs it again": "needs(3)",
-}
-
-
-def make(hostile, scratch, task, says):
-    """What ssh-keygen has to convert first."""
-    key = write(scratch / "stolen", Key("rsa").private_bytes())
-    done = hostile.run(task, says, "proof", "make", key)
-    return done, [path.name for path in scratch.glob("stolen.*")]
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("says", REFUSED_PROOFS.values(), ids=REFUSED_PROOFS)
-def test_a_proof_of_a_worker_that_is_none_of_ours_is_an_error(hostile, scratch, says):
-    done, names = make(hostile, scratch, "make-proof", PROOFS + says)
-    assert (done.returncode, done.stdout, names) == (2, b"", []), done
-    contains(done.stderr.decode(), "stolen: ")
-
-
-def test_a_worker_that_makes_no_more_than_a_text_decides_what_is_in_the_file(hostile, scratch):
-    done, names = make(hostile, scratch, "make-proof", PROOFS + "proofs(fingerprint='\\x1b[2J')")
-    assert (done.returncode, sorted(names)) == (0, ["stolen.proof.json", "stolen.proof.pem"]), done
-    contains(done.stderr.decode(), r"stolen: ssh-rsa 2048 \x1b[2J")
-    assert (scratch / "stolen.proof.pem").read_bytes() == b"PEM"
-
-
-CONVERTED = {
-    **{name: (says, "the worker ") for name, says in ANY.items()},
-    "says more": ("result(number(0), number(0), text(''), b'x')", "the worker "),
-    "is no ssh-keygen": ("result(number(2), number(0), text(''))", "cannot be run; install openssh-client"),
-    "cannot read it": ("result(number(0), number(256), text(''))", "ssh-keygen cannot read it: damaged"),
-    "leaves it": ("result(number(0), number(0), text(''))", "of a type whose compromise cannot be proved"),
-    "writes no key": ("os.ftruncate(fds[0], 0); result(number(0), number(0), text(''))", "no private key that "),
-}
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("says, message", CONVERTED.values(), ids=CONVERTED)
-def test_a_key_that_ssh_keygen_does_not_convert_makes_no_proof(hostile, scratch, says, message):
-    done, names = make(hostile, scratch, "convert", says)
-    assert (done.returncode, done.stdout, names) == (2, b"", []), done
-    contains(done.stderr.decode(), "stolen: ", message)
-
-
-@pytest.mark.sample(4)
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
-@pytest.mark.parametrize("call", ("seccomp", "setresuid", "capset", "landlock_restrict_self"))
-def test_a_wall_that_cannot_stand_stops_no_proof(scratch, call, user):
-    """The key is encrypted, and converted by ssh-keygen: it is read from a terminal of one's own."""
-    scratch.chmod(0o777)
-    key = Key("rsa")
-    file = encrypted(key, "openssh", scratch)
-    os.chown(file, 65534 if user else 0, -1)
-    inject = ["-e", f"inject={call}:error=EPERM"]
-    if call == "seccomp":
-        inject += ["-e", "inject=prctl:error=EPERM:when=5+"]
-    words = ["strace", "-f", "-qq", "-o", "/dev/null", *inject, KEYVETO, "proof", "make", file]
-    seen, status = on_terminal(as_nobody(*words) if user else words, "secret words", program=None)
-    assert status == 0, seen
-    is_attestation_by(key, scratch / "stolen.proof.pem")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "pkbf.py"
 LIST_ORACLE = ORACLE.with_name("blocklist.py")
+PROVE_LEAK = ORACLE.parent.parent.parent / "docs/prove_leak.py"
 
 _serial = itertools.count(1)
 
@@ -52,6 +53,12 @@ def generate(folder, kind="ed25519", bits=None):
     path = Path(folder) / f"key{next(_serial)}"
     _ssh_keygen("-q", "-t", kind, *(["-b", str(bits)] if bits else []), "-N", "", "-C", "", "-f", path)
     return Identity(path)
+
+
+def prove_leak(identity):
+    """Does what a finder does: PATH.proof.pem is the proof that the key is compromised."""
+    with open(f"{identity.path}.proof.pem", "wb") as proof:
+        subprocess.run(["/usr/bin/python3", PROVE_LEAK, identity.path], stdout=proof, check=True)
 
 
 def certify(ca, identity, principal):

@@ -26,6 +26,7 @@ from pathlib import Path
 from bed import CONTROLLER, SYSLOG
 from bench import check
 from clients import Connection
+from keys import prove_leak
 from server import GUARD
 from shapes import STOCK, Shape, made_keys
 from visits import Person
@@ -237,9 +238,8 @@ def drill(part, world):
     one.prepare()
     part.ok(f"{len(one.hosts)} hosts follow one publisher, {time.monotonic() - began:.0f} s")
     check(all(one.each(lambda host: one.enters(host, one.leaked))), "the key does not get in everywhere before")
-    run_here = world.fleet.controller.run
     for identity in (one.leaked, world.fleet.stranger):
-        run_here(f"keyveto proof make {identity.path}")
+        prove_leak(identity)
     told_before(part, one)
     false_claim(part, one)
     refusal(part, one)
