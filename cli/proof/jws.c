@@ -28,7 +28,6 @@ static const struct jws_algorithm algorithms[] = {
 	{ "ES512", KV_KEY_ECDSA_P521, "SHA512", 66 },
 };
 
-#define HALF_MAX_BYTES 66
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* --- base64url without padding (RFC 7515 section 2) ---------------------- */
@@ -59,20 +58,6 @@ decode(const char *text, size_t len, size_t *lenp)
 	}
 	free(copy);
 	return NULL;
-}
-
-/* Returns the text for the caller to free, or NULL. */
-static char *
-encode(const void *data, size_t len)
-{
-	char *text = malloc((len * 4 + 2) / 3 + 1);
-
-	if (text == NULL)
-		return NULL;
-	kv_base64_encode_unpadded(data, len, text);
-	for (char *p = text; *p != '\0'; p++)
-		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
-	return text;
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -281,20 +266,6 @@ to_der(const uint8_t *signature, size_t half, uint8_t **derp)
 		len = i2d_ECDSA_SIG(both, derp);
 	ECDSA_SIG_free(both);
 	return len;
-}
-
-/* The other way round, into 2 * half bytes. */
-static bool
-from_der(const uint8_t *der, size_t len, size_t half, uint8_t *signature)
-{
-	ECDSA_SIG *both = d2i_ECDSA_SIG(NULL, &der, (long)len);
-	bool ok = both != NULL &&
-	    BN_bn2binpad(ECDSA_SIG_get0_r(both), signature, (int)half) != -1 &&
-	    BN_bn2binpad(ECDSA_SIG_get0_s(both), signature + half, (int)half) !=
-		-1;
-
-	ECDSA_SIG_free(both);
-	return ok;
 }
 
 /* proof is a struct jws. */

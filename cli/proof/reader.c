@@ -634,21 +634,6 @@ read_proofs(struct reader *r, const char *input)
 		input_walk(input, &w);
 }
 
-/* Matches all keys of a file with the proofs that wait. */
-static void
-read_keys_of(struct reader *r, int fd, const char *path)
-{
-	const struct input_sink sink = {
-		.key = match_key,
-		.problem = input_ignore_problem,
-		.arg = r,
-		.wary = true,
-	};
-
-	r->used = 0;
-	input_read_fd(fd, path, &sink);
-}
-
 /* Matches all keys of an input with the proofs that wait. */
 static void
 read_keys(struct reader *r, const char *input)
