@@ -30,7 +30,6 @@ enum how {
 	WALKED = 1,
 	PLAIN = 2,
 	WARY = 4,
-	KRL = 8,
 	FINGERPRINTS = 16,
 	BLOCKS = 32,
 	PIPE = 64,
@@ -90,12 +89,6 @@ on_problem(const struct input_problem *problem, void *arg)
 	FUZZ_CHECK(problem->reason[0] != '\0');
 	add(arg, &problem->line, sizeof(problem->line));
 	add(arg, problem->reason, strlen(problem->reason));
-}
-
-static void
-on_krl(const struct input_krl *krl, void *arg)
-{
-	add(arg, &krl->fingerprints, sizeof(krl->fingerprints));
 }
 
 static void
@@ -165,7 +158,6 @@ read_file(struct kv_span text, size_t copies, unsigned int how, bool blocks)
 			.problem = on_problem,
 			.note = on_problem,
 			.progress = on_progress,
-			.krl = how & KRL ? on_krl : NULL,
 			.fingerprint = how & FINGERPRINTS ? on_fingerprint : NULL,
 			.block = blocks ? on_block : NULL,
 			.plain = (how & PLAIN) != 0,

@@ -23,7 +23,6 @@ sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cl
 # pylint: disable=wrong-import-position
 import delta
 import fleet_audits
-import krls
 import nosecret
 import proofs
 import raw_rsa
@@ -225,7 +224,7 @@ Private-MAC: 00
 
 def make_files():
     """How fuzz_input.c reads it, how often the text is there, and the text."""
-    walked, plain, wary, krl, prints, blocks, pipe, hole = (1 << bit for bit in range(8))
+    walked, plain, wary, _, prints, blocks, pipe, hole = (1 << bit for bit in range(8))
     keys = dict(plain_blobs())
     key = sshkey.key_line(keys["ed25519"])
     lines = "".join(f"{sshkey.key_line(blob)} a b\n" for name, blob in keys.items()
@@ -276,10 +275,6 @@ def make_files():
     file("ssh-com", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nAAAA\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\n")
     file("pgp", pgp)
     file("uncut", f"{block[:60]}\n{block}")
-    file("krl", krls.HEADER + krls.section(krls.KEYS, *keys.values(), b"\0\0\0\x08sk-new@x", b"x")
-         + krls.section(krls.SHA256, bytes(32)), krl)
-    file("krl-cut", krls.HEADER[:5], krl | pipe)
-    file("krl-bad", krls.HEADER + b"\4", krl)
     file("wary", packed["bomb"], wary)
     file("bz2", b"BZh91AY&SY")
     file("thrice", gzip.compress(gzip.compress(packed["gzip"], mtime=0), mtime=0))
@@ -291,15 +286,6 @@ def make_files():
     for flags in range(4):
         seed("quick", f"lines-{flags}", bytes((flags,)) + f"{lines}# x\n{new}\nssh-rsa AAAA\n".encode())
     seed("quick", "block", b"\2" + (lines + block + lines).encode())
-
-
-def make_krls():
-    keys = krls.section(krls.KEYS, *dict(plain_blobs()).values())
-    hashes = krls.section(krls.SHA256, bytes(32), bytes(range(32)))
-    seed("krl", "keys", krls.HEADER + keys)
-    seed("krl", "all", krls.HEADER + keys + hashes + b"".join(krls.section(n, b"x") for n in (1, 3, 6, 255))
-         + krls.signature(b"key"))
-    seed("krl", "cut", (krls.HEADER + hashes + keys)[:-1])
 
 
 def make_utf16():
@@ -613,7 +599,6 @@ def main():
     make_inside()
     make_files()
     make_sources()
-    make_krls()
     make_utf16()
     make_owners()
     make_reports()

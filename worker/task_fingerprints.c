@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The task "fingerprints": finds those of a text, or of what a KRL of OpenSSH
- * revokes (PROTOCOL.krl), for key_lines/deny.c. Of what scanners report it
- * only says that it is that.
+ * The task "fingerprints": finds those of a text, for key_lines/deny.c. Of what
+ * scanners report it only says that it is that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include "keys/fingerprints.h"
 #include "keys/input.h"
 #include "keys/inside.h"
-#include "keys/krl.h"
 #include "keys/unpack.h"
 #include "tasks.h"
 
@@ -28,9 +26,8 @@
 /* What the file had. */
 struct found {
 	int error; /* errno of a read */
-	bool is_krl, bad_krl, is_report;
+	bool is_report;
 	uint64_t no_keys;     /* findings of the report that are no keys */
-	uint64_t left_out;    /* enum krl_left_out */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
 	uint64_t key_line;    /* the first with a key; 0: none */
 	uint64_t others;      /* lines without any that say something */
@@ -166,41 +163,6 @@ read_lines(int fd, struct found *f)
 		f->error = errno;
 }
 
-/* Tells the key of a blob: of one that keyveto knows, in its canonical form. */
-static void
-tell_key(struct kv_span blob, void *arg)
-{
-	uint8_t digest[KV_SHA256_BYTES];
-	struct kv_sshkey key;
-
-	if (kv_sshkey_parse(blob.p, blob.len, &key) == KV_OK)
-		kv_fingerprint_digest(&key.key, digest);
-	else
-		kv_fingerprint_digest_blob(blob.p, blob.len, digest);
-	tell_digest(digest, arg);
-}
-
-/* Whether the file is a KRL: then its keys are told. */
-static bool
-find_krl(int fd, struct found *f)
-{
-	const struct krl_sink sink = { .key = tell_key, .sha256 = tell_digest };
-	uint8_t start[KRL_MAGIC_BYTES], *p;
-	ssize_t n = pread(fd, start, sizeof(start), 0);
-
-	if (n != (ssize_t)sizeof(start) ||
-	    memcmp(start, KRL_MAGIC, sizeof(start)) != 0)
-		return false;
-	p = malloc(KRL_MAX_BYTES);
-	n = p != NULL ? io_read(fd, p, KRL_MAX_BYTES) : -1;
-	f->is_krl = true;
-	f->error = n == -1 ? errno : n == (ssize_t)KRL_MAX_BYTES ? EFBIG : 0;
-	f->bad_krl = f->error == 0 &&
-	    !krl_read((struct kv_span){ p, (size_t)n }, &sink, &f->left_out);
-	free(p);
-	return true;
-}
-
 static void
 note_findings(const char *path, uint64_t no_keys, void *arg)
 {
@@ -261,10 +223,9 @@ task_fingerprints(struct task_work *t)
 	const struct kv_span no_digest = { NULL, 0 };
 	struct found f = { 0 };
 
-	if (!find_krl(t->fd[0], &f) && !find_report(t->fd[0], &f))
+	if (!find_report(t->fd[0], &f))
 		read_lines(t->fd[0], &f);
-	return task_tell(R_SPAN(no_digest), R_VALUE(f.error), R_FLAG(f.is_krl),
-	    R_FLAG(f.bad_krl), R_FLAG(f.is_report), R_ANY(f.no_keys),
-	    R_ANY(f.left_out), R_ANY(f.key_line), R_ANY(f.bad_line),
-	    R_ANY(f.others), R_ANY(f.first_other));
+	return task_tell(R_SPAN(no_digest), R_VALUE(f.error),
+	    R_FLAG(f.is_report), R_ANY(f.no_keys), R_ANY(f.key_line),
+	    R_ANY(f.bad_line), R_ANY(f.others), R_ANY(f.first_other));
 }

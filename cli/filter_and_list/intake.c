@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "keys/krl.h"
 
 static void
 on_key(const struct input_key *key, void *arg)
@@ -40,30 +39,6 @@ refuse(const struct input_problem *problem, void *arg)
 
 	if (!in->failed)
 		intake_refuse(in, problem);
-}
-
-/* A filter or a list holds what only the key itself tells. */
-static void
-refuse_rest_of_krl(const struct input_krl *krl, void *arg)
-{
-	const char *reason[KRL_REASONS];
-	char text[160];
-	struct input_problem problem = { .path = krl->path, .reason = text };
-
-	if (krl->fingerprints > 0) {
-		snprintf(text, sizeof(text),
-		    "revokes %" PRIu64 " %s by SHA-256 fingerprint alone: "
-		    "'keyveto deny FILE' refuses %s",
-		    krl->fingerprints,
-		    cli_plural(krl->fingerprints, "key", "keys"),
-		    cli_plural(krl->fingerprints, "it", "them"));
-		refuse(&problem, arg);
-	}
-	krl_reasons(krl->left_out, reason);
-	for (size_t i = 0; reason[i] != NULL; i++) {
-		problem.reason = reason[i];
-		refuse(&problem, arg);
-	}
 }
 
 /* A report may have findings of other kinds. */
@@ -110,7 +85,6 @@ intake_read(struct intake *in, char **inputs)
 	const struct input_sink sink = {
 		.key = on_key,
 		.problem = refuse,
-		.krl = refuse_rest_of_krl,
 		.findings = note_findings,
 		.progress = show_progress,
 		.quick = in->quick != NULL ? on_quick : NULL,

@@ -15,7 +15,6 @@
 #include "command.h"
 #include "host/memory.h"
 #include "key_lines/key_lines.h"
-#include "keys/krl.h"
 #include "tasks/task.h"
 #include "ways/asks.h"
 
@@ -39,10 +38,8 @@ struct fingerprints {
 	uint64_t key_line;    /* the number of the first with a key; 0: none */
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
-	bool is_krl;
 	bool is_report; /* of a scanner: it has no n, even if keys are in it */
-	uint64_t no_keys;  /* its findings that are no SSH keys */
-	uint64_t left_out; /* enum krl_left_out: what it also revokes */
+	uint64_t no_keys; /* its findings that are no SSH keys */
 };
 
 struct fingerprints_answer {
@@ -51,7 +48,6 @@ struct fingerprints_answer {
 	bool done;
 	int error;
 	uint64_t bad_line;
-	bool bad_krl;
 };
 
 static bool
@@ -69,18 +65,15 @@ receive(struct kv_bytes b, void *arg)
 	}
 	a->done = digest.len == 0 &&
 	    record_get_all(&b, R_NUMBER(a->error, INT_MAX),
-		R_FLAG(a->f->is_krl), R_FLAG(a->bad_krl),
 		R_FLAG(a->f->is_report), R_ANY(a->f->no_keys),
-		R_ANY(a->f->left_out), R_ANY(a->f->key_line),
-		R_ANY(a->bad_line), R_ANY(a->f->others),
+		R_ANY(a->f->key_line), R_ANY(a->bad_line), R_ANY(a->f->others),
 		R_ANY(a->f->first_other));
 	return a->done;
 }
 
 /*
- * Reads fd to its end, from its start if it is a KRL. False after a message about
- * shown: it cannot be read, is a part of a KRL, or a line has "SHA256:" before
- * something that is no fingerprint.
+ * Reads fd to its end. False after a message about shown: it cannot be read, or a
+ * line has "SHA256:" before something that is no fingerprint.
  */
 static bool
 find_fingerprints(const char *shown, int fd, struct fingerprints *f)
@@ -101,8 +94,6 @@ find_fingerprints(const char *shown, int fd, struct fingerprints *f)
 		return !a.full && cli_error("%s: %s", shown, why);
 	if (a.error != 0)
 		return cli_error("%s: %s", shown, strerror(a.error));
-	if (a.bad_krl)
-		return cli_error("%s: not a whole KRL of OpenSSH", shown);
 	if (a.bad_line != 0)
 		return cli_error_at(shown, a.bad_line,
 		    "not a fingerprint behind SHA256:; it has 43 characters of "
@@ -175,18 +166,6 @@ open_file(const char *path)
 	return -1;
 }
 
-/* Says what a KRL revokes that keyveto cannot. Returns true. */
-static bool
-note_left_out(const char *shown, uint64_t left_out)
-{
-	const char *reason[KRL_REASONS];
-
-	krl_reasons(left_out, reason);
-	for (size_t i = 0; reason[i] != NULL; i++)
-		cli_error("note: %s: %s", shown, reason[i]);
-	return true;
-}
-
 /*
  * Adds what a file has: fingerprints, or else keys, but not both, unless scanners
  * report them. A text in which only some lines have a fingerprint is a log or a
@@ -200,12 +179,6 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 
 	if (!find_fingerprints(shown, fd, &f))
 		return false;
-	if (f.is_krl)
-		return note_left_out(shown, f.left_out) &&
-		    (q->n > 0 ||
-			cli_error(
-			    "%s: revokes no key and no SHA256 fingerprint",
-			    shown));
 	if (f.n > 0 && f.key_line > 0)
 		return cli_error("%s:%" PRIu64
 				 ": a key, and the file has other "

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keys/krl.h"
 #include "keys/lines.h"
 #include "keys/source.h"
 #include "keys/store.h"
@@ -261,103 +260,12 @@ read_store(struct reader *r, const char *name)
 	r->lines.walked = true;
 }
 
-/* What is read of a KRL. */
-struct krl_reader {
-	struct found *found;
-	uint64_t fingerprints;
-};
-
-static void
-read_krl_key(struct kv_span blob, void *arg)
-{
-	struct krl_reader *k = arg;
-	struct kv_bytes b = { blob.p, blob.len };
-	struct kv_span name;
-	struct kv_sshkey key;
-	const enum kv_err err = kv_sshkey_parse(blob.p, blob.len, &key);
-
-	if (err == KV_OK)
-		found_key(k->found, k->found->line, &key,
-		    (struct kv_span){ NULL, 0 });
-	else if (err == KV_ERR_TYPE_UNKNOWN &&
-	    kv_bytes_get_name(&b, &name) == KV_OK)
-		found_unknown_type(k->found, name);
-	else
-		found_problem(k->found, k->found->line, kv_strerror(err));
-}
-
-static void
-count_krl_fingerprint(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
-{
-	struct krl_reader *k = arg;
-
-	(void)digest;
-	k->fingerprints++;
-}
-
-/* Passes what a whole KRL has to the sink. */
-static void
-read_krl(struct reader *r, struct kv_span whole)
-{
-	struct found *f = &r->lines.found;
-	struct krl_reader k = { .found = f };
-	const struct krl_sink sink = {
-		.key = read_krl_key,
-		.sha256 = count_krl_fingerprint,
-		.arg = &k,
-	};
-	struct input_krl krl = { .path = f->path };
-
-	f->line = 1;
-	if (krl_read(whole, &sink, &krl.left_out)) {
-		krl.fingerprints = k.fingerprints;
-		f->sink->krl(&krl, f->sink->arg);
-	} else {
-		found_problem(f, 0, "not a whole KRL of OpenSSH");
-	}
-	/* Nothing of it is left to be a text. */
-	r->lines.walked = true;
-}
-
-/* Reads a KRL to its end, and what it has. False as fill_buffer. */
-static bool
-enter_krl(struct reader *r)
-{
-	uint8_t *whole = malloc(KRL_MAX_BYTES);
-	size_t len = 0;
-	bool ok = whole != NULL;
-
-	while (ok && r->len > 0) {
-		if (r->len > KRL_MAX_BYTES - len) {
-			errno = EFBIG;
-			ok = false;
-			break;
-		}
-		memcpy(whole + len, r->buf, r->len);
-		len += r->len;
-		r->len = 0;
-		ok = r->source.eof || fill_buffer(r);
-	}
-	if (ok)
-		read_krl(r, (struct kv_span){ whole, len });
-	free(whole);
-	return ok;
-}
-
-/* Whether the file begins as a KRL, and the sink wants one. */
-static bool
-begins_as_krl(const struct reader *r)
-{
-	const size_t n = r->len < KRL_MAGIC_BYTES ? r->len : KRL_MAGIC_BYTES;
-
-	return r->lines.found.sink->krl != NULL && n > 0 &&
-	    memcmp(r->buf, KRL_MAGIC, n) == 0;
-}
-
 /* Reads on until the form of the file is known, and as that form. */
 static bool
 enter_form(struct reader *r)
 {
+	/* KRL_MAGIC of krl.h in OpenSSH */
+	static const char krl_magic[8] = "SSHKRL\n";
 	enum unpack_form form;
 	struct kv_span start;
 	const char *name;
@@ -370,8 +278,6 @@ enter_form(struct reader *r)
 		if (r->raw)
 			return true;
 		form = unpack_recognise(start);
-		if (begins_as_krl(r) && r->len < KRL_MAGIC_BYTES)
-			form = UNPACK_SHORT;
 		if (form == UNPACK_SHORT && !r->source.eof)
 			continue;
 		if (form == UNPACK_NONE || form == UNPACK_SHORT)
@@ -380,14 +286,18 @@ enter_form(struct reader *r)
 			return false;
 		r->len = 0;
 	}
-	if (r->len >= KRL_MAGIC_BYTES && begins_as_krl(r))
-		return enter_krl(r);
 	if ((name = store_name(start)) != NULL) {
 		read_store(r, name);
 	} else if ((name = unpack_foreign(start)) != NULL) {
 		snprintf(reason, sizeof(reason),
 		    "%s: keyveto does not look into it: unpack it first", name);
 		found_problem(&r->lines.found, 0, reason);
+		r->lines.walked = true;
+	} else if (!r->lines.walked && start.len >= sizeof(krl_magic) &&
+	    memcmp(start.p, krl_magic, sizeof(krl_magic)) == 0) {
+		found_problem(&r->lines.found, 0,
+		    "KRL of OpenSSH: keyveto does not look into it: type "
+		    "ssh-keygen -Ql -f FILE | keyveto deny -");
 		r->lines.walked = true;
 	}
 	return true;

@@ -48,13 +48,6 @@ struct input_problem {
 	const char *reason; /* may hold untrusted bytes */
 };
 
-/* What a KRL revokes besides the keys in it. */
-struct input_krl {
-	const char *path;
-	uint64_t fingerprints; /* SHA-256 of keys that it does not have */
-	uint64_t left_out;     /* enum krl_left_out */
-};
-
 /* A key that a finding of a scanner names by its fingerprint alone. */
 struct input_fingerprint {
 	const char *path;
@@ -102,11 +95,6 @@ struct input_sink {
 	void (*pem)(struct kv_span block, void *arg);
 	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
-	/*
-	 * Called for each KRL of OpenSSH (keys/krl.h), after its keys. NULL: a
-	 * KRL is read as any other file, and is none with keys.
-	 */
-	void (*krl)(const struct input_krl *krl, void *arg);
 	/* NULL: a fingerprint is a problem. */
 	void (*fingerprint)(const struct input_fingerprint *f, void *arg);
 	/*

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """keyveto deny: the guard's verdict after each change of keyveto.conf."""
 
-import base64
 import json
 import random
 import subprocess
@@ -11,7 +10,6 @@ import pytest
 import keys
 from brake_machine import machine
 from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, World, day
-from krls import HEADER, KEYS, make_krl, section, signature
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
 
 pytestmark = pytest.mark.throwaway
@@ -199,39 +197,21 @@ def test_a_device_is_refused_and_a_slow_pipe_is_waited_for(scratch):
     equal(world.text.removeprefix(SAMPLE), f"DenyKey {FINGERPRINT}\n")
 
 
-def test_what_a_krl_revokes_is_refused(scratch):
-    """ssh-keygen makes the KRL. What a fingerprint cannot say is named."""
+def test_the_keys_of_a_krl_are_refused_by_what_ssh_keygen_lists(scratch):
+    """A KRL itself is a problem that says what to type, for each command that reads keys."""
     world = World(scratch)
     some = [keys.generate(scratch) for _ in range(4)]
-    marks = [one.key.fingerprint for one in some]
-    explicit = make_krl(scratch / "explicit", *(f"key: {one.key}" for one in some[:2]))
-    hashed = make_krl(scratch / "hashed", f"hash: {marks[2]}", f"sha256: {some[3].key}")
-    sha1 = make_krl(scratch / "sha1", f"key: {some[0].key}", f"sha1: {some[1].key}")
-    serials = make_krl(scratch / "serials", "serial: 5-9", "id: alice", ca=some[0].path)
-    for path, expected, said in ((explicit, marks[:2], ""), (hashed, marks[2:], ""), (sha1, marks[:1], "by SHA-1")):
-        done = keyveto("deny", path, "revoked", status=0)
-        equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
-              sorted(f"DenyKey {one} revoked" for one in expected))
-        contains(done.stderr, said)
-        with path.open("rb") as file:
-            subprocess.run(["sh", "-c", 'cat | "$1" deny --remove -', "sh", KEYVETO], stdin=file, check=True)
-        equal(world.text, SAMPLE)
-    contains(keyveto("deny", serials, status=2).stderr, "by serial number or key ID", "keep it in RevokedKeys",
-             "revokes no key and no SHA256")
-    whole = HEADER + section(KEYS, base64.b64decode(some[3].key.blob)) + signature(b"a key")
-    (scratch / "signed").write_bytes(whole)
-    keyveto("deny", scratch / "signed", status=0)
-    equal(world.text.removeprefix(SAMPLE), f"DenyKey {marks[3]}\n")
-    keyveto("deny", "--remove", scratch / "signed", status=0)
-    whole = explicit.read_bytes()
-    for cut in range(8, len(whole)):
-        (scratch / "cut").write_bytes(whole[:cut])
-        done = keyveto("deny", scratch / "cut", status=None)
-        if done.returncode == 0:        # it ends behind a section
-            keyveto("deny", "--remove", scratch / "cut", status=0)
-        else:
-            contains(done.stderr, "cut: ")
-        equal(world.text, SAMPLE)
+    krl = scratch / "krl"
+    subprocess.run(["ssh-keygen", "-q", "-k", "-f", krl, "-s", some[3].path, "-"], check=True, text=True,
+                   input="serial: 5-9\n" + "".join(f"key: {one.key}\n" for one in some[:3]))
+    for words in (("deny", krl), ("check", krl), ("check", "-"), ("list", "create", scratch / "l", krl)):
+        done = keyveto(*words, status=2, stdin=krl.open("rb"))
+        contains(done.stderr, "KRL of OpenSSH: keyveto does not look into it: type ssh-keygen -Ql -f FILE | ")
+    equal(world.text, SAMPLE)
+    equal(keyveto("check", scratch, "--filter", FILTER).stderr.count("KRL"), 0)
+    subprocess.run(["sh", "-c", f'ssh-keygen -Ql -f {krl} | grep ^hash: | "$1" deny -', "sh", KEYVETO], check=True)
+    equal(sorted(world.text.removeprefix(SAMPLE).splitlines()),
+          sorted(f"DenyKey {one.key.fingerprint}" for one in some[:3]))
 
 
 def test_bad_requests_are_refused_and_nothing_is_written(scratch):
