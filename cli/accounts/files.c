@@ -11,7 +11,6 @@
 
 #include "accounts/openers.h"
 #include "base/io.h"
-#include "host/fuse_mounts.h"
 #include "host/root_file.h"
 #include "reading/judging.h"
 #include "reading/keys.h"
@@ -27,7 +26,9 @@
 #define OTHERS_MAX 96
 
 #define INVALID_DATA "the process that opened its files sent invalid data"
-#define TOO_LONG "reading its files took too long (--timeout)"
+#define TOO_LONG \
+	"reading its files took too long (--timeout); if a file system of " \
+	"its own gives no answer, take that away: umount -l PLACE"
 
 /*
  * A step of the audit, which is made when all before it are made. Openers run
@@ -286,24 +287,6 @@ start_reader(struct run *run)
 			send_file(run, s);
 }
 
-/* Adds to TOO_LONG how to take away a file system that gives no answer. */
-static const char *
-add_remedy(const struct account *account, const char *root)
-{
-	static char reason[sizeof(TOO_LONG) + FUSE_MOUNTS_REMEDY_BYTES + 64];
-	char remedy[FUSE_MOUNTS_REMEDY_BYTES] = "";
-
-	/* Below another root, the account is another machine's. */
-	if (*root == '\0')
-		fuse_mounts_remedy(account, remedy);
-	if (remedy[0] == '\0')
-		return TOO_LONG;
-	snprintf(reason, sizeof(reason),
-	    TOO_LONG "; if a file system of its own gives no answer: %s",
-	    remedy);
-	return reason;
-}
-
 /* The head's file was not read, nor will those of its account be. */
 static void
 abandon_account(struct run *run, const char *reason)
@@ -352,8 +335,7 @@ replace_reader(struct run *run)
 	if (run->n_files == 0)
 		report_reader(run, why);
 	else
-		abandon_account(run,
-		    late ? add_remedy(run->found.account, run->a->root) : why);
+		abandon_account(run, late ? TOO_LONG : why);
 	if (run->ok && run->n_files > 0)
 		start_reader(run);
 }
@@ -448,8 +430,7 @@ read_account(struct run *run, struct source *source, size_t account)
 	do {
 		if (source->in.rest.left == 0 &&
 		    !io_wait(source->child.fd, deadline))
-			return add_remedy(&run->a->accounts->v[account],
-			    run->a->root);
+			return TOO_LONG;
 		if (!orders_next(&source->in, &tag, &b))
 			return "the process that read its files was killed";
 		if (!parse_record(run, tag, &b, &source->in, account))

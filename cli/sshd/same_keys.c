@@ -13,7 +13,6 @@
 
 #include "host/become.h"
 #include "host/child.h"
-#include "host/fuse_mounts.h"
 #include "kv_wildcards.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -175,14 +174,11 @@ leave_out(const struct same_keys *s, const struct account *account, char *why,
     size_t cap)
 {
 	const bool spared = administrators_has_any(account);
-	char remedy[FUSE_MOUNTS_REMEDY_BYTES];
-	char advice[FUSE_MOUNTS_REMEDY_BYTES + 64] = "";
+	static const char advice[] =
+	    "; if a file system of its own gives no answer, take that away: "
+	    "umount -l PLACE";
 	const size_t n = strlen(why);
 
-	fuse_mounts_remedy(account, remedy);
-	if (*remedy != '\0')
-		snprintf(advice, sizeof(advice),
-		    "; to take its own file system away: %s", remedy);
 	if (!spared && (s->o->yes || s->o->dry_run)) {
 		cli_error("note: %s: left out, since %s%s", account->name, why,
 		    advice);

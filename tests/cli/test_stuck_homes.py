@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 from pathlib import Path
@@ -15,6 +14,8 @@ from audit_machine import row_of
 from program import KEYVETO, PATIENCE, contains, equal, lacks, wait_until
 from publisher import ListPlace
 from sshd_machine import GUARD, INCLUDE, this_machine
+
+REMEDY = "; if a file system of its own gives no answer, take that away: umount -l PLACE"
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -78,13 +79,6 @@ def run_in_pipes(*arguments, before=()):
     return subprocess.CompletedProcess(words, process.returncode, out, err), pipes
 
 
-def remedy_of(text):
-    """The command that messages name, once or several times."""
-    found = set(re.findall(r"umount -l [^\n]*?(?=;|\n|$)", text))
-    equal(len(found), 1, text)
-    return found.pop()
-
-
 def test_audit_ends_with_its_output(world):
     mallory, zoe = world.account("mallory"), world.account("zoe")
     zoe.authorize(world.bad)
@@ -134,20 +128,18 @@ def test_enable_can_leave_out_an_account_that_gives_no_answer(world, scratch):
         done, pipes = run_in_pipes(*enable)
         must_hold_nothing_of(pipes)
         equal(done.returncode, 1, done.stderr)
-        equal(remedy_of(done.stderr), f"umount -l {mallory.home}/.ssh")
+        contains(done.stderr, REMEDY)
         done, _ = run_in_pipes(*enable, "--warn")
         equal(done.returncode, 2, done.stderr)
-        contains(done.stderr, "mallory: its authorized keys files cannot be read as sshd reads them; to take its own "
-                 f"file system away: umount -l {mallory.home}/.ssh; --yes goes on without this account; nothing was "
-                 "changed")
+        contains(done.stderr, f"mallory: its authorized keys files cannot be read as sshd reads them{REMEDY}; "
+                 "--yes goes on without this account; nothing was changed")
         done, pipes = run_in_pipes(*enable, "--yes")
         must_hold_nothing_of(pipes)
         equal(done.returncode, 0, done.stderr)
         contains(done.stderr, "note: mallory: left out, since its authorized keys files cannot be read")
         lacks(done.stderr, "zoe")
         contains(machine.settings("zoe")["authorizedkeyscommand"], GUARD)
-        subprocess.run(["sh", "-c", remedy_of(done.stderr)], check=True)
-        assert not os.path.ismount(mallory.home / ".ssh")
+        subprocess.run(["umount", "-l", mallory.home / ".ssh"], check=True)
         machine.run("enable", status=0)
 
 
@@ -166,8 +158,7 @@ def test_enable_leaves_no_administrator_out(world, scratch, group, settings):
         before = machine.snapshot()
         done, _ = run_in_pipes("sshd", "enable", "--timeout", 1, "--yes")
         equal(done.returncode, 2, done.stderr)
-        equal(remedy_of(done.stderr), f"umount -l {mallory.home}/.ssh")
-        contains(done.stderr, "cannot be read as sshd reads them", "; nothing was changed")
+        contains(done.stderr, REMEDY, "cannot be read as sshd reads them", "; nothing was changed")
         lacks(done.stderr, "left out", "--yes goes on")
         equal(machine.snapshot(), before)
 
@@ -193,43 +184,6 @@ def test_an_account_that_kills_what_reads_its_files_is_left_out(world, scratch, 
         done, _ = run_in_pipes("sshd", "enable", "--yes")
         equal(done.returncode, 0, done.stderr)
         contains(done.stderr, f"note: mallory: left out, since {reason}")
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ["a b", "it's", "$(touch owned)", "a;touch owned", "\\x", "a\nb", "é\x01"])
-def test_the_remedy_is_one_command_whatever_the_name(world, name):
-    mallory = world.account("mallory", home=world.folder / "home" / "m")
-    mallory.home.mkdir()
-    mallory.own(mallory.home)
-    folder = mallory.home / name
-    folder.mkdir()
-    mallory.own(folder)
-    world.sshd_config("AuthorizedKeysFile link")
-    (mallory.home / "link").symlink_to(folder / "keys")
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(fuse_home.stuck(folder, mallory.uid, mallory.gid))
-        except OSError as error:
-            pytest.skip(f"no FUSE on this machine: {error}")
-        done, _ = run_in_pipes("audit", "--timeout", 1, "--filter", world.filter)
-        command = re.search(r"gives no answer: (umount -l .*)\n", done.stderr)[1]
-        subprocess.run(["bash", "-c", command], check=True, cwd=world.folder)
-        assert not os.path.ismount(folder) and not (world.folder / "owned").exists(), command
-
-
-def test_what_others_mounted_is_not_taken_away(world):
-    """The remedy names no file system but the account's own: home may be that of many."""
-    mallory, zoe = world.account("mallory"), world.account("zoe")
-    folder = mallory.home / ".ssh"
-    folder.mkdir()
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(fuse_home.stuck(folder, mallory.uid, mallory.gid))
-            stack.enter_context(fuse_home.stuck(zoe.home, 0, 0))
-        except OSError as error:
-            pytest.skip(f"no FUSE on this machine: {error}")
-        done, _ = run_in_pipes("audit", "--timeout", 1, "--filter", world.filter, "--user", "zoe", "--user", "mallory")
-    equal(remedy_of(done.stderr), f"umount -l {folder}")
 
 
 @pytest.mark.parametrize("error", [None, "ENOSYS", "EPERM"])
