@@ -91,7 +91,7 @@ class Trial:
         self.server, self.observer = StockServer(), None
         self.clients = dict(enumerate(draw["clients"]))
         self.uids = {one["name"]: one["uid"] for one in draw["accounts"]}
-        self.lost_accounts = set()
+        self.lost_accounts, self.so_far = set(), draw
         self.snapshots = Snapshots()
 
     def write_rest(self):
@@ -150,6 +150,7 @@ class Trial:
         self.clients = {number: one for number, one in self.clients.items() if got_in(self.before[number])}
         self.result.clients, self.result.entered = len(self.draw["clients"]), len(self.clients)
         for night, keys in enumerate(self.change["nights"]):
+            self.so_far = {**self.draw, "change": {**self.change, "nights": self.change["nights"][:night + 1]}}
             if not self.try_night(night, keys):
                 break
         self.server.stop()
@@ -245,7 +246,7 @@ class Trial:
     def judge(self, after, done):
         for law, number, text in self.breaches(after):
             self.add(law, number, _output(done) + text)
-        for name, key in sorted(must_hold(self.draw)):
+        for name, key in sorted(must_hold(self.so_far)):
             self.add(FILES, None, f"{_output(done)}{key} of {name}\n")
 
     # Holding
@@ -261,7 +262,7 @@ class Trial:
         locked_out = bool(self.breaches(self.observe(self.clients)))
         self.result.holds += [(reason, locked_out) for reason in reasons]
         if not locked_out and not any("judged" in one or "compared" in one for one in reasons) and not concerned(
-                self.draw):
+                self.so_far):
             self.add("held for nothing", None, _output(done))
 
     def add(self, kind, client, text):
