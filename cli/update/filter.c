@@ -73,7 +73,7 @@ may_receive(const struct kv_pkbf_header *h, void *arg)
 
 	progress_clear(&u->progress);
 	/* An older keyveto noted the revision alone. */
-	if (!u->options->force && u->notes.unwanted_files[0] == '\0' &&
+	if (!u->options->force && u->notes.unwanted_file[0] == '\0' &&
 	    h->revision == u->notes.unwanted) {
 		report_unwanted(u);
 		return false;
@@ -207,13 +207,13 @@ judge_by_installed(struct update *u)
 static bool
 is_unwanted(struct update *u, const struct fetch *f)
 {
-	if (u->notes.unwanted_files[0] == '\0')
+	if (u->notes.unwanted_file[0] == '\0')
 		return false;
 	if (!working_hash(u->part.fd, u->source.from.shown, u->fresh_sha256))
 		return true;
 	/* A rollback that was killed left the installed file where it is. */
 	if (u->options->force ||
-	    !update_unwanted_has(&u->notes, u->fresh_sha256) ||
+	    !update_unwanted_is(&u->notes, u->fresh_sha256) ||
 	    is_same_file(u, u->fresh_sha256))
 		return false;
 	report_unwanted(u);
@@ -313,7 +313,7 @@ install_filter(struct update *u)
 	if (!u->installed.is_good || s->unwanted <= u->filter.header.revision)
 		s->unwanted = -1;
 	/* update_notes_load cannot tell that from the notes alone. */
-	if (s->unwanted == -1 && s->unwanted_files[0] == '\0')
+	if (s->unwanted == -1 && s->unwanted_file[0] == '\0')
 		s->rolled_back = 0;
 	/* The ETag is of another URL, or all must be fetched again. */
 	if (u->options->force || strcmp(s->source, u->source.name) != 0 ||

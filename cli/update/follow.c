@@ -346,7 +346,7 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 		memcpy(u->fresh_sha256, wanted, sizeof(u->fresh_sha256));
 		return UPDATE_FOLLOW_CURRENT;
 	}
-	if (!u->options->force && update_unwanted_has(&u->notes, wanted))
+	if (!u->options->force && update_unwanted_is(&u->notes, wanted))
 		return UPDATE_FOLLOW_UNWANTED;
 	return UPDATE_FOLLOW_NEWER;
 }

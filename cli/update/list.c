@@ -312,7 +312,7 @@ judge_manifest(struct update *u)
 		    of_date(l->known.time, known));
 		return UPDATE_FAILED;
 	}
-	if (update_unwanted_has(&u->notes, m->blocklist_sha256)) {
+	if (update_unwanted_is(&u->notes, m->blocklist_sha256)) {
 		report_unwanted(u);
 		return UPDATE_FAILED;
 	}

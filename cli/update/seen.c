@@ -301,8 +301,8 @@ update_seen_keep(struct update *u)
 {
 	u->notes.seen = u->seen;
 	u->notes.rolled_back = u->notes.failed_since = 0;
-	/* With --force it may be one of these. */
-	update_unwanted_remove(&u->notes, u->fresh_sha256);
+	/* With --force it may be that. */
+	update_unwanted_forget(&u->notes, u->fresh_sha256);
 }
 
 bool
@@ -320,8 +320,8 @@ update_seen_keep_current(struct update *u)
 		s->seen.highest = at;
 	/* Nothing is kept away any more. A rollback that was killed never was. */
 	s->held = s->rolled_back = s->failed_since = 0;
-	update_unwanted_remove(s, u->fresh_sha256);
-	return strcmp(s->unwanted_files, before.unwanted_files) != 0 ||
+	update_unwanted_forget(s, u->fresh_sha256);
+	return strcmp(s->unwanted_file, before.unwanted_file) != 0 ||
 	    s->held != before.held || s->rolled_back != before.rolled_back ||
 	    s->failed_since != before.failed_since ||
 	    memcmp(&s->seen, &before.seen, sizeof(s->seen)) != 0;
@@ -342,9 +342,9 @@ update_seen_roll_back(struct update *u, int previous)
 	if (!working_hash(previous, t->place.previous_name, u->fresh_sha256) ||
 	    (t->is_good && !working_hash(t->fd, t->path, sha256)))
 		return false;
-	update_unwanted_remove(s, u->fresh_sha256);
+	update_unwanted_forget(s, u->fresh_sha256);
 	if (t->is_good)
-		update_unwanted_add(s, sha256);
+		memcpy(s->unwanted_file, sha256, sizeof(s->unwanted_file));
 	s->unwanted = t->is_good && !is_list ? old : -1;
 	/* A list whose date is lost may be the newer one. */
 	s->rolled_back = t->is_good && (old < 0 || old >= back);

@@ -35,8 +35,7 @@ static const struct member {
 	{ "mtime", AT(mtime), 0 },
 	{ "mtime_ns", AT(mtime_ns), 0 },
 	{ "unwanted_revision", AT(unwanted), 0 },
-	{ "unwanted_sha256", AT(unwanted_files),
-	    UPDATE_UNWANTED_MAX *UPDATE_DIGEST_CHARS },
+	{ "unwanted_sha256", AT(unwanted_file), UPDATE_DIGEST_CHARS },
 	{ "rolled_back", AT(rolled_back), 0 },
 	{ "highest", AT(seen.highest), 0 },
 	{ "most", AT(seen.most), 0 },
@@ -85,7 +84,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	update_notes_forget_installed(s);
 	update_notes_forget_part(s);
 	s->unwanted = -1;
-	s->unwanted_files[0] = '\0';
+	s->unwanted_file[0] = '\0';
 	s->in_use = s->held = s->rolled_back = s->failed_since = 0;
 	s->seen = (struct update_seen){ .highest = -1 };
 	s->index_serial = s->index_expires = 0;

@@ -16,8 +16,6 @@
 #define UPDATE_DIGEST_CHARS 65 /* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
 #define UPDATE_FILE_CHARS 129 /* INDEX_NAME_MAX, and a NUL */
-/* So many files that were rolled back from, at the most. */
-#define UPDATE_UNWANTED_MAX 8
 
 /*
  * What the files that were installed so far amount to, for update/seen. It is
@@ -51,8 +49,13 @@ struct update_notes {
 	int64_t size, mtime, mtime_ns;
 	/* The revision that was rolled back last; -1: none. */
 	int64_t unwanted;
-	/* The SHA-256 of the files that were rolled back: update/unwanted. */
-	char unwanted_files[UPDATE_UNWANTED_MAX * UPDATE_DIGEST_CHARS];
+	/*
+	 * The SHA-256 of the file that was rolled back from last; "": none. It
+	 * is not installed again but by --force. A revision number would not
+	 * do: of a filter with the highest possible one, no later one can
+	 * follow.
+	 */
+	char unwanted_file[UPDATE_DIGEST_CHARS];
 	/* 1: since the last rollback, no other file was found or installed. */
 	int64_t rolled_back;
 	struct update_seen seen;

@@ -67,9 +67,8 @@ def test_what_was_rolled_back_from_stays_away(place):
     publish(5)
     waits(4)
     place.update("--rollback")
-    for revision in (4, 5):
-        publish(revision)
-        waits(2)
+    publish(4)
+    waits(2)
     publish(6)
     contains(place.update(), "updated, revision 2 -> 6, ")
     contains(place.update(), "already current, revision 6")
