@@ -126,8 +126,8 @@ open_below(const char *folder, const char *path, int flags)
 }
 
 /* A terminal or a file that is open for writing, too, is opened again. */
-int
-questions_open_standard_input(void)
+static int
+open_standard_input(void)
 {
 	const int flags = fcntl(STDIN_FILENO, F_GETFL);
 	int fd = -1;
@@ -205,7 +205,7 @@ answer_open(struct questions *q, struct kv_bytes b)
 	naming = find_naming(q, path, &folder);
 	q->has_read = true;
 	if (files_is_standard_input(path))
-		fd = questions_open_standard_input();
+		fd = open_standard_input();
 	else if (naming == NAMED)
 		fd = files_open(path, flags);
 	else if (naming == BELOW)
@@ -303,7 +303,7 @@ on_found(int fd, const char *path, bool walked, void *arg)
 	int own = -1;
 
 	if (!walked && files_is_standard_input(path))
-		fd = own = questions_open_standard_input();
+		fd = own = open_standard_input();
 	note_stream(w->q, fd);
 	send_found(w, WORKING_FOUND, path, walked ? WORKING_WALKED : 0, NULL,
 	    fd);

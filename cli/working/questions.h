@@ -39,12 +39,6 @@ struct questions {
  */
 bool questions_answer(struct questions *q, uint8_t tag, struct kv_bytes b);
 
-/*
- * Opens standard input for a worker, which could write to it if it is open for
- * that. -1 with errno.
- */
-int questions_open_standard_input(void);
-
 /* Gives up a replacement that was not committed, and frees all. */
 void questions_end(struct questions *q);
 
