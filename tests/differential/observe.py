@@ -239,8 +239,8 @@ def _way(kind, where):
         return "TrustedUserCAKeys"
     if kind == "certificate":
         return "cert-authority line"
-    return "authorized_keys" if where.startswith("found at /") and not where.startswith(f"found at {grammar.HOME}/") \
-        else "AuthorizedKeysCommand"
+    # A file in a home that is no absolute path has none, either.
+    return "AuthorizedKeysCommand" if where.startswith(f"found at {grammar.HOME}/") else "authorized_keys"
 
 
 def address(number, client):
