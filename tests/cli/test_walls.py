@@ -590,7 +590,7 @@ record(11)"""
 @pytest.mark.usefixtures("host_keys")
 @pytest.mark.parametrize(("does", "why"), (
     ("os.kill(os.getpid(), signal.SIGSEGV)", rb"the reader of files was ended by signal 11 \(Segmentation fault\)"),
-    ("signal.pause()", rb"reading its files took too long \(--timeout\)"),
+    ("signal.pause()", rb"reading its files took too long \(--timeout\); [^\n]*PLACE"),
     ("record(99)", rb"the reader of files sent what it never sends"),
 ), ids=("ends", "hangs", "lies"))
 def test_a_reader_that_fails_at_a_file_spoils_only_its_account(hostile, world, does, why):
