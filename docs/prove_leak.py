@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
 """Proves that an SSH key is compromised: its private half signs a request that says so.
 
