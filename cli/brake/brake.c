@@ -700,7 +700,7 @@ brake_may_take_effect(const struct change *c, struct change_effect *e)
 	may = open_brake(&b);
 	if (may) {
 		judge_by_all(&b);
-		if (b.mistaken)
+		if ((e->mistaken = b.mistaken))
 			may = false;
 		else if (c->kind == CHANGE_NONE)
 			may = true;

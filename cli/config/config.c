@@ -147,41 +147,15 @@ config_text_is_same(const struct config_text *a, const struct config_text *b)
 	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-/*
- * Whether a line that is no comment has a control character, which a list of
- * keys has and a keyveto.conf never.
- */
-static bool
-is_binary(const struct config_text *t)
-{
-	bool comment = false, first = true;
-
-	for (size_t i = 0; i < t->len; i++) {
-		const unsigned char c = (unsigned char)t->text[i];
-
-		if (c == '\n')
-			comment = false;
-		else if (first && c == '#')
-			comment = true;
-		else if (!comment && (c < '\t' || (c > '\r' && c < ' ')))
-			return true;
-		first = c == '\n' || (first && (c == ' ' || c == '\t'));
-	}
-	return false;
-}
-
 bool
-config_text_is_ours(const struct config_text *t, const char *path)
+config_text_is_whole(const struct config_text *t, const char *path)
 {
-	const char *why = t->len > KV_CONFIG_MAX_BYTES ?
-	    "larger than any keyveto.conf" :
-	    is_binary(t) ? "no text, as a keyveto.conf is" :
-			   NULL;
-
-	return why == NULL ||
-	    cli_error("%s: %s; move it away, and begin a new one "
-		      "with " CONFIG_EDIT_COMMAND,
-		path, why);
+	if (t->len <= KV_CONFIG_MAX_BYTES)
+		return true;
+	return cli_error(
+	    "%s: larger than any keyveto.conf; move it away, and begin "
+	    "a new one with " CONFIG_EDIT_COMMAND,
+	    path);
 }
 
 bool
@@ -195,7 +169,7 @@ config_swap_open(struct config_swap *s, const char *path)
 	if (s->r.old == -1)
 		return (s->was.text = calloc(1, 1)) != NULL;
 	return config_read_fd(s->r.old, path, &s->was) &&
-	    config_text_is_ours(&s->was, path);
+	    config_text_is_whole(&s->was, path);
 }
 
 bool

@@ -28,7 +28,7 @@ struct config_text {
 
 /*
  * Reads fd to its end, at most KV_CONFIG_MAX_BYTES + 1 bytes:
- * config_text_is_ours then reports a file that is too large. path is for
+ * config_text_is_whole then reports a file that is too large. path is for
  * messages. False after a message; t->text is NULL then. The caller closes fd.
  */
 bool config_read_fd(int fd, const char *path, struct config_text *t);
@@ -42,11 +42,8 @@ bool config_read_file(const char *path, struct config_text *t, bool *therep);
 bool config_text_is_same(const struct config_text *a,
     const struct config_text *b);
 
-/*
- * False after a message if the text was cut, or is a file of another kind: do
- * not write it.
- */
-bool config_text_is_ours(const struct config_text *t, const char *path);
+/* False after a message if the text was cut: do not write it. */
+bool config_text_is_whole(const struct config_text *t, const char *path);
 
 /*
  * Replaces keyveto.conf in one step, by host/replace. Owner and mode stay; a

@@ -447,11 +447,12 @@ ask_what_now(bool may_save)
  * Asks (host/change) whether the text may take effect. If all verdicts end with
  * it there is nothing to ask: find_doubts says so. If there were none before,
  * AllowKey lines may let people in, and a file that one user of the guard
- * cannot read another one may.
+ * cannot read another one may. *mistakenp: logins consult the file as a list.
  */
 static bool
 may_take_effect(const struct edit *e, const struct config_text *t,
-    const struct config_findings *was, const struct config_findings *is)
+    const struct config_findings *was, const struct config_findings *is,
+    bool *mistakenp)
 {
 	struct change c = {
 		.kind = CHANGE_CONFIG,
@@ -462,7 +463,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 		.yes = e->yes,
 		.silent = true,
 	};
-	struct change_effect effect;
+	struct change_effect effect = { .mistaken = false };
 	bool may;
 
 	if (refuses_all(is) && !refuses_all(was))
@@ -471,6 +472,7 @@ may_take_effect(const struct edit *e, const struct config_text *t,
 	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
 	    cli_failed(e->path, "cannot be judged");
 	may = may && change_may_take_effect(&c, &effect);
+	*mistakenp = effect.mistaken;
 	io_close(c.fd);
 	return may;
 }
@@ -516,8 +518,8 @@ decide_about(const struct edit *e, const struct config_text *t)
 	struct config_subject now = before;
 	struct config_findings was, is;
 	enum answer answer = LEAVE;
+	bool ok, mistaken = false;
 	size_t doubts;
-	bool ok;
 
 	now.name = e->copy.path;
 	now.text = t->text;
@@ -533,8 +535,10 @@ decide_about(const struct edit *e, const struct config_text *t)
 		doubts = find_doubts(&before, &was, &now, &is);
 		if (e->continued)
 			doubts += doubt_lost_lines(e, t);
-		doubts += !may_take_effect(e, t, &was, &is);
-		if (doubts == 0 || e->yes)
+		doubts += !may_take_effect(e, t, &was, &is, &mistaken);
+		if (mistaken)
+			answer = e->terminal ? ask_what_now(false) : LEAVE;
+		else if (doubts == 0 || e->yes)
 			answer = SAVE;
 		else if (e->terminal)
 			answer = ask_what_now(true);
@@ -679,7 +683,7 @@ edit_file(struct edit *e)
 	/* Read the file with the lock held, when no other edit is running. */
 	if (config_copy_open(&e->copy, e->path) &&
 	    config_read_file(e->path, &e->base, &e->there) &&
-	    config_text_is_ours(&e->base, e->path)) {
+	    config_text_is_whole(&e->base, e->path)) {
 		if (!e->there)
 			cli_error("note: %s: does not exist yet", e->path);
 		config_readers_find(&e->readers, e->place);

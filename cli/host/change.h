@@ -60,6 +60,7 @@ struct change {
 struct change_effect {
 	bool consulted;	 /* a login consults the file, or may do so soon */
 	bool held;	 /* it may not take effect without --yes */
+	bool mistaken;	 /* nor with it: logins consult another kind of file */
 	size_t keys;	 /* that are in use here, and newly listed */
 	size_t accounts; /* of which it would refuse a key */
 };

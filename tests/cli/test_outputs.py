@@ -167,9 +167,9 @@ def test_what_logins_consult_is_replaced_by_its_like_alone(here, as_what):
         editor = here.scratch / "editor"
         editor.write_text('#!/bin/sh\necho OnHit deny >"$1"\n', encoding="ascii")
         editor.chmod(0o755)
-        text = "no text, as a keyveto.conf is; move it away"
-        for words in (("config", "edit", "--yes"), ("deny", "--yes", mine), ("allow", "--forever", mine, "ours")):
-            refused(path, *words, "--config", path, says=text, EDITOR=str(editor), VISUAL="")
+        refused(path, "config", "edit", "--yes", "--config", path, says=says, EDITOR=str(editor), VISUAL="")
+        for words in (("deny", "--yes", mine), ("allow", "--forever", mine, "ours")):
+            refused(path, *words, "--config", path, says=str(path))
     for option, begin in (("--html", b"<!DOCTYPE html>"), ("--sarif", b'{"$schema"')):
         refused(path, "report", option, path, audit, says=OTHER)
         kept = path.read_bytes()
