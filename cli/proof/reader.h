@@ -34,8 +34,8 @@ struct proof_sink {
  * gzip, xz or UTF-16; it may be a pipe, too. Below a directory, what is no
  * proof is skipped.
  *
- * The keys are looked for in the inputs, and that of NAME.json in NAME.pem,
- * too: a proof that verifies with a key proves it, wherever that key was found.
+ * The keys are looked for in the inputs: a proof that verifies with a key proves
+ * it, wherever that key was found.
  */
 void proof_read(char *const *inputs, const struct proof_sink *sink);
 

@@ -17,17 +17,6 @@
 #include "wall/packet.h"
 #include "wire/working.h"
 
-/* Whether path is the key of a proof: NAME.pem beside NAME.json. */
-static bool
-is_key_of_proof(const char *path, const char *word)
-{
-	static const char proof[] = ".json", key[] = ".pem";
-	const size_t len = strlen(word), stem = len - strlen(proof);
-
-	return len > strlen(proof) && strcmp(word + stem, proof) == 0 &&
-	    strncmp(path, word, stem) == 0 && strcmp(path + stem, key) == 0;
-}
-
 /* Whether path has the names of a list's sources: LIST.sources. */
 static bool
 is_names_of_list(const char *path, const char *word)
@@ -42,8 +31,6 @@ is_names_of_list(const char *path, const char *word)
 static bool
 is_beside(const struct questions *q, const char *path, const char *word)
 {
-	if (strcmp(q->argv[0], "proof") == 0)
-		return is_key_of_proof(path, word);
 	return strcmp(q->argv[0], "list") == 0 && is_names_of_list(path, word);
 }
 
