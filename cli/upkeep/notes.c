@@ -106,6 +106,10 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 		const char *string = json_string_value(value);
 		void *at = (char *)s + members[i].offset;
 
+		/* Of several files that an older keyveto noted, the last. */
+		if (string != NULL && at == s->unwanted_file &&
+		    strrchr(string, ' ') != NULL)
+			string = strrchr(string, ' ') + 1;
 		if (members[i].cap == 0 && json_is_integer(value))
 			*(int64_t *)at = json_integer_value(value);
 		/* A short one may be sent in a header. */

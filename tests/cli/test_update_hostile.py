@@ -98,6 +98,10 @@ def test_of_several_that_were_rolled_back_from_the_last_one_stays_away(place):
     contains(place.update(), "updated, revision 1 -> 2")
     publish(place, a_filter(4))
     contains(place.refuse(), "that was rolled back here")
+    # An older keyveto noted several, of lists without a revision.
+    several = {"unwanted_sha256": f"{64 * '0'} {notes_of(place)['unwanted_sha256']}", "unwanted_revision": -1}
+    (place.state / ".filter.pkbf.keyveto-update").write_text(json.dumps(notes_of(place) | several | {"etag": ""}))
+    contains(place.refuse(), "that was rolled back here")
     contains(place.update("--force"), "updated, revision 2 -> 4")
     contains(place.update(), "already current, revision 4")
     publish(place, a_filter(5))
