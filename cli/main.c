@@ -98,8 +98,8 @@ struct gone {
 
 static const struct gone gone[] = {
 	{ "audit", "--known",
-	    "deny the key, and --logins tells of it wherever it was: keyveto "
-	    "deny SHA256:..." },
+	    "audit --logins tells of the keys of files and of DenyKey; look for "
+	    "any other in the log: journalctl | grep -F SHA256:..." },
 	{ "audit", "--since",
 	    "keyveto report --since compares the audits of hosts; for one host, "
 	    "diff two of keyveto audit --json --all" },

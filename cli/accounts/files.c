@@ -27,8 +27,8 @@
 
 #define INVALID_DATA "the process that opened its files sent invalid data"
 #define TOO_LONG \
-	"reading its files took too long (--timeout); if a file system of " \
-	"its own gives no answer, take that away: umount -l PLACE"
+	"reading its files took too long (--timeout); if a file system that " \
+	"it has mounted itself gives no answer: umount -l PLACE"
 
 /*
  * A step of the audit, which is made when all before it are made. Openers run

@@ -23,9 +23,8 @@
 #define INPUT_BYTES ((size_t)64 * 1024 * 1024)
 
 /*
- * The fingerprints of a text (a list of them, a log, what ssh-keygen -l prints), or
- * of the keys that a KRL of OpenSSH revokes, as keyveto-worker finds them behind
- * the wall. A line with a key has none: its owner wrote the comment. But in a line
+ * The fingerprints of a text (a list of them, a log, what ssh-keygen -l prints), as
+ * keyveto-worker finds them behind the wall. A line with a key has none: its owner wrote the comment. But in a line
  * of JSON, other strings may be fingerprints. What a scanner reports is only
  * recognised: reading_keys_fd reads it.
  */

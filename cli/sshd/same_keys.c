@@ -175,7 +175,7 @@ leave_out(const struct same_keys *s, const struct account *account, char *why,
 {
 	const bool spared = administrators_has_any(account);
 	static const char advice[] =
-	    "; if a file system of its own gives no answer, take that away: "
+	    "; if a file system that it has mounted itself gives no answer: "
 	    "umount -l PLACE";
 	const size_t n = strlen(why);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * tasks/keygen: has ssh-keygen, behind the wall, look at a signature. What it answers may be a lie of who wrote that.
+ * tasks/keygen: has ssh-keygen, behind the wall, look at a signature. What it
+ * answers may be a lie of who wrote that.
  */
 #ifndef CLI_TASKS_KEYGEN_H
 #define CLI_TASKS_KEYGEN_H

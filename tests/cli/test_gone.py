@@ -8,7 +8,8 @@ from program import contains, equal, keyveto
 GONE = {
     ("audit", "--deny-weak"): "keyveto audit names such keys, and keyveto deny refuses them: docs/no-secret.md has the "
                               "line that does both",
-    ("audit", "--known"): "deny the key, and --logins tells of it wherever it was: keyveto deny SHA256:...",
+    ("audit", "--known"): "audit --logins tells of the keys of files and of DenyKey; look for any other in the log: "
+                          "journalctl | grep -F SHA256:...",
     ("audit", "--since"): "keyveto report --since compares the audits of hosts; for one host, diff two of keyveto "
                           "audit --json --all",
 }
@@ -28,10 +29,7 @@ def test_an_option_that_is_gone_says_what_to_use(command, word):
         done = keyveto(command, *words, status=2)
         equal(done.stdout, "")
         equal(done.stderr, f"keyveto: {command} {word} is gone: {GONE[command, word]}\n")
-    # It is none behind the options, nor the beginning of another word.
+    # It is none of another command, none behind the options, nor the beginning of another word.
+    contains(keyveto("scan", word, status=2).stderr, f"bad option {word}")
     contains(keyveto(command, "--", word, status=2).stderr, f"takes no argument {word}")
     contains(keyveto(command, f"{word}er", status=2).stderr, f"bad option {word}er")
-
-
-def test_it_is_a_word_of_its_command_alone():
-    contains(keyveto("scan", "--deny-weak", status=2).stderr, "bad option --deny-weak")

@@ -8,15 +8,14 @@ import subprocess
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import PrivateFormat, PublicFormat
 
 from program import PATIENCE, ROOT, contains, equal
 from proofs import DER, MAKE, NO_SECURITY_AFFORDED, SUBJECT, TRUE, Key, proved, verify, write
 from runs import tool
 
 SCRIPT = ("/usr/bin/python3", str(ROOT / "docs/prove_leak.py"))
-OPENSSH, PKCS8 = serialization.PrivateFormat.OpenSSH, serialization.PrivateFormat.PKCS8
-TRADITIONAL = serialization.PrivateFormat.TraditionalOpenSSL
+OPENSSH, PKCS8, TRADITIONAL = PrivateFormat.OpenSSH, PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL
 FORMS = [(form, kind) for form, kinds in ((OPENSSH, ("rsa", "p256", "p384", "p521", "ed25519")), (PKCS8, MAKE),
                                           (TRADITIONAL, ("rsa", "p256", "p384", "p521"))) for kind in kinds]
 
@@ -52,7 +51,7 @@ def check(key, proof, folder):
     path = write(folder / "leaked.proof.pem", proof)
     request = x509.load_pem_x509_csr(proof)
     assert request.is_signature_valid
-    equal(request.public_key().public_bytes(DER, serialization.PublicFormat.SubjectPublicKeyInfo), key.spki)
+    equal(request.public_key().public_bytes(DER, PublicFormat.SubjectPublicKeyInfo), key.spki)
     equal([(name.oid, name.value) for name in request.subject], [(x509.NameOID.COMMON_NAME, SUBJECT)])
     extension, = request.extensions
     equal((extension.oid, extension.critical, extension.value.value), (NO_SECURITY_AFFORDED, True, TRUE))

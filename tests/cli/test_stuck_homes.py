@@ -15,7 +15,7 @@ from program import KEYVETO, PATIENCE, contains, equal, lacks, wait_until
 from publisher import ListPlace
 from sshd_machine import GUARD, INCLUDE, this_machine
 
-REMEDY = "; if a file system of its own gives no answer, take that away: umount -l PLACE"
+REMEDY = "; if a file system that it has mounted itself gives no answer: umount -l PLACE"
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 

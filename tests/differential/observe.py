@@ -27,8 +27,7 @@ from patience import PATIENCE
 TOGETHER = 3                    # logins at a time
 LISTEN = 31000                  # the first port that clients listen on
 REFUSED_SESSION = 254
-# What stands there for an expired password without a terminal: nothing runs. sshd's message of that goes to standard
-# error, which it does not read of internal-sftp; PAM's comes before.
+# Without a terminal, nothing runs for an expired password. Of internal-sftp the first of these, sshd's, gets lost.
 NO_CHANGE = ("Password change required but no TTY available.", "You are required to change your password")
 STAYS, HANGS = "stays connected", "hangs"
 
@@ -239,7 +238,6 @@ def _way(kind, where):
         return "TrustedUserCAKeys"
     if kind == "certificate":
         return "cert-authority line"
-    # A file in a home that is no absolute path has none, either.
     return "AuthorizedKeysCommand" if where.startswith(f"found at {grammar.HOME}/") else "authorized_keys"
 
 
