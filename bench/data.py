@@ -96,38 +96,6 @@ def list_file(folder, count):
     return write_once(folder / f"list-{count}.dat", make)
 
 
-def later_filter(old, keys):
-    """A later revision of a filter: the bits of so many keys are set, too."""
-    def make(file):
-        rng = random.Random(f"{SEED} later {old.name} {keys}")
-        bits = bytearray(old.read_bytes())
-        bits[6:10] = struct.pack(">I", 2)
-        for _ in range(keys * HASHES):
-            bit = rng.getrandbits(bits[23])
-            bits[24 + bit // 8] |= 128 >> bit % 8
-        file.write(bits)
-    return write_once(old.with_name(f"{old.stem}-plus-{keys}.pkbf"), make)
-
-
-def bound(old, new):
-    """log2 C(z, d) in bytes, for two filters: no delta of d random bits among z zeros can be smaller."""
-    before, after = (int.from_bytes(path.read_bytes()[24:], "big").bit_count() for path in (old, new))
-    z, d = (old.stat().st_size - 24) * 8 - before, after - before
-    return (math.lgamma(z + 1) - math.lgamma(d + 1) - math.lgamma(z - d + 1)) / math.log(2) / 8
-
-
-def later_list(old, came, gone):
-    """A later revision of a list: so many records came, and so many went."""
-    def make(file):
-        rng = random.Random(f"{SEED} later {old.name} {came} {gone}")
-        data = old.read_bytes()
-        records = [data[at:at + RECORD] for at in range(0, len(data), RECORD)]
-        for at in sorted(rng.sample(range(len(records)), gone), reverse=True):
-            del records[at]
-        file.write(b"".join(sorted(records + [rng.randbytes(RECORD) for _ in range(came)])))
-    return write_once(old.with_name(f"{old.stem}-plus-{came}.dat"), make)
-
-
 def ed25519_file(folder, count):
     """A file of so many Ed25519 keys without comments. Making it takes a tenth of key_file's time."""
     blob = _blob(random.Random(SEED), "ed25519")[1]

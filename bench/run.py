@@ -5,7 +5,7 @@
     bench/run.py [--build DIR] [--quick] [--csv] [--only WORD]
 
 The figures are medians of whole runs, in alternation with the reference. No time makes the run fail. Writes
-table.csv and plots (SVG) to BUILD/bench. Needs root, and what scripts/deps all installs.
+table.csv to BUILD/bench. Needs root, and what scripts/deps all installs.
 """
 
 import argparse
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import data
-import growth
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -176,8 +175,7 @@ class Bench:
             self.add(f"guard, clean key, {who}: whole process", guard, nothing, "≤ 2.4" if user == "root" else "≤ 1.9")
             self.add("  of which libc being loaded: the same program, dynamic", loaded, nothing)
             self.add("  and the account being looked up" + ", with its groups" * (user == "root"), found, nothing)
-            self.report(f"guard, {who}: peak memory", f"{peak} KiB", f"{least} KiB",
-                        f"+ ≤ 2048 KiB: {peak - least:+}")
+            self.report(f"guard, {who}: peak memory", f"{peak} KiB", f"{least} KiB", f"+ ≤ 2048 KiB: {peak - least:+}")
         (one, least), (big, of_big), (long, of_long) = self.pairs(
             rounds, self.guard_command(small, 10, "nobody"), self.guard_command(large, 10, "nobody"),
             self.guard_command(small, 10_000, "nobody"), user="nobody")
@@ -185,18 +183,6 @@ class Bench:
         self.add("guard, 10,000 lines instead of 10", long, one, "≤ 2")
         self.report("guard, peak memory with that filter, and with those lines", f"{of_big} and {of_long} KiB",
                     f"{least} KiB", "flat")
-        points = []
-        for length in range(20, large + 1, 2):
-            command = self.guard_command(length, 10, "nobody")
-            (time, peak), (nothing, _) = self.pairs(self.rounds(200), command, [static], user="nobody")
-            points.append((2 ** (length - 3) / 2 ** 20, time, nothing))
-        self.plot("guard-filter", points, "filter, MiB", "µs", ("guard", "a static program"), logx=True)
-        points = []
-        for lines in (1, 10, 100, 1000, 10_000):
-            (time, _), (nothing, _) = self.pairs(self.rounds(200), self.guard_command(small, lines, "nobody"), [static],
-                                                 user="nobody")
-            points.append((lines, time, nothing))
-        self.plot("guard-lines", points, "lines in authorized_keys", "µs", ("guard", "a static program"), logx=True)
 
     def measure_pam(self):
         folder = self.scratch / "pam.d"
@@ -215,8 +201,8 @@ class Bench:
 
     # The command
 
-    def checked(self, *words, program=None, count=None):
-        return [program or self.keyveto, "check", *words, "--filter", data.filter_file(self.data, self.lengths[0]),
+    def checked(self, *words, count=None):
+        return [self.keyveto, "check", *words, "--filter", data.filter_file(self.data, self.lengths[0]),
                 data.key_file(self.data, count or self.count)]
 
     def checked_tree(self, tree, *words):
@@ -225,21 +211,10 @@ class Bench:
                 "--filter", data.filter_file(self.data, self.lengths[0]), tree]
 
     def measure_check(self):
-        keys = data.key_file(self.data, self.count)
-        hashed = [shutil.which("xxhsum"), "-H1", keys]
-        portable = self.build / "bench/portable/keyveto"
-        (ours, _), (plain, _), (two, _), (reference, _) = self.pairs(
-            self.rounds(15), self.checked(), self.checked(program=portable), self.checked("--jobs", "2"), hashed)
-        what = f"check, {self.count:,} mixed lines"
-        self.add(f"{what}, one thread (xxhsum -H1)", ours / 1000, reference / 1000, "≤ 3.0", "ms")
-        self.add(f"{what}, one thread, portable C", plain / 1000, reference / 1000, "≤ 3.0", "ms")
-        self.add(f"{what}, --jobs 2", two / 1000, reference / 1000, "≤ 1.7", "ms")
-        points = []
-        for count in (self.count // 1000, self.count // 100, self.count // 10, self.count):
-            (time, _), (reference, _) = self.pairs(self.rounds(10), self.checked(count=count),
-                                                   [*hashed[:2], data.key_file(self.data, count)])
-            points.append((count, time / 1000, reference / 1000))
-        self.plot("check-lines", points, "lines", "ms", ("check", "xxhsum -H1"), logx=True)
+        keys, listed = data.key_file(self.data, self.count), data.filter_file(self.data, self.lengths[0])
+        (ours, _), (least, _) = self.pairs(self.rounds(15), self.checked(), [self.tool("least"), listed, keys])
+        self.add(f"check, {self.count:,} mixed lines (the least: lines, one hash, one random read)", ours / 1000,
+                 least / 1000, "≤ 8", "ms")
 
     def measure_dense(self):
         """Every key is listed, and printed."""
@@ -257,19 +232,9 @@ class Bench:
     def measure_tree(self):
         homes = 2000 if self.quick else 20_000
         tree = data.homes(self.data, homes)
-        (ours, _), (two, _), (grep, _) = self.pairs(
-            self.rounds(9), self.checked_tree(tree), self.checked_tree(tree, "--jobs", "2"),
-            ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
-        self.add(f"check, {5 * homes:,} small files, one thread (grep -rc)", ours / 1000, grep / 1000, "≤ 1.3", "ms")
-        self.add("the same, --jobs 2 (one thread)", two / 1000, ours / 1000, "≤ 0.56", "ms")
-
-    def measure_lookups(self):
-        path = data.filter_file(self.data, self.lengths[1])
-        done = subprocess.run([self.tool("lookups"), path, str(self.rounds(15))], check=True, stdout=subprocess.PIPE,
-                              text=True)
-        look, read = map(float, done.stdout.split())
-        self.add(f"look-ups, {2 ** (self.lengths[1] - 23)} MiB filter, in batches (two random reads)", look, 2 * read,
-                 "≤ 1.5", "ns")
+        (ours, _), (grep, _) = self.pairs(self.rounds(9), self.checked_tree(tree),
+                                          ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
+        self.add(f"check, {5 * homes:,} small files (grep -rc)", ours / 1000, grep / 1000, "≤ 1.3", "ms")
 
     def measure_add(self):
         folder = self.build / "bench"
@@ -345,9 +310,7 @@ class Bench:
                 ("  of which every key is printed", *(check("--all", data.key_file(self.data, n))
                                                       for n in (few, many))),
                 ("  packed by gzip", compressed(few), compressed(many)),
-                ("  with --jobs 2", *(check("--jobs", "2", data.key_file(self.data, n)) for n in (few, many))),
                 ("check of a tree of homes (of a thousandth of them)", *(check(tree) for tree in trees)),
-                ("  with --jobs 16", *(check("--jobs", "16", tree) for tree in trees)),
                 (f"check with a list of {self.records[0]:,} records, {many:,} lines (of {few:,})",
                  *(check("--blocklist", listed, data.key_file(self.data, n)) for n in (few, many))),
                 (f"filter add of {5 * many:,} keys (of {few:,})", adding(few), adding(5 * many))):
@@ -391,11 +354,10 @@ class Bench:
 
     def measure_logins_krl(self):
         counts = (1000, 2000) if self.quick else (10_000, 20_000, 40_000)
-        points = [tuple(map(float, words)) for words in self.logins(self.rounds(9), *counts) if words[0].isdigit()]
-        for count, without, krl, guard in points:
+        rows = [tuple(map(float, words)) for words in self.logins(self.rounds(9), *counts) if words[0].isdigit()]
+        for count, without, krl, guard in rows:
             self.add(f"a login, {count:,.0f} keys: the guard (RevokedKeys with a KRL)", guard * 1000, krl * 1000,
                      f"report; neither: {without * 1000:.0f} ms", "ms")
-        self.plot("logins", points, "keys listed", "s", ("neither", "RevokedKeys, KRL", "guard"))
 
     def measure_audit(self):
         counts = (500, 1000) if self.quick else (2000, 20_000, 100_000)
@@ -406,16 +368,11 @@ class Bench:
             few = next(time for first, _, time in times if first == kind)
             self.add(f"audit, each account of {count:,}, {kind} (of {counts[0]:,}), processor time", time, few,
                      "≤ 400 µs")
-        points = zip(counts, *([time for first, _, time in times if first == kind]
-                               for kind in ("plain", "private", "match")))
-        self.plot("audit-accounts", list(points), "accounts", "µs for each", ("plain", "private groups", "Match Group"),
-                  logx=True)
 
     # Exact lists
 
     def measure_list(self):
         self.measure_list_guard()
-        self.measure_list_lookups()
         self.measure_list_check()
         self.measure_list_add()
 
@@ -428,27 +385,11 @@ class Bench:
             self.report(f"guard, a filter and a list of {records * data.RECORD // 1_000_000} MB", f"{time:.1f} µs",
                         f"{none:.1f} µs (the filter)", f"≤ 20 µs more: {more:+.1f}")
 
-    def measure_list_lookups(self):
-        listed = data.list_file(self.data, self.records[0])
-        done = subprocess.run([self.tool("records"), listed, str(self.rounds(15))], check=True, stdout=subprocess.PIPE,
-                              text=True)
-        first, later, hit, read = map(float, done.stdout.split())
-        what = f"look-ups of a million in a list of {self.records[0] * data.RECORD // 1_000_000} MB"
-        self.add(f"{what}, in batches (one random read)", later, read, "≤ 1.2", "ns")
-        self.add("  with reading the list once", first, read, "report", "ns")
-        self.add("  of listed keys", hit, read, "report", "ns")
-
     def measure_list_check(self):
         listed = data.list_file(self.data, self.records[0])
-        portable = self.build / "bench/portable/keyveto"
-        what = f"check, {self.count:,} mixed lines, a filter and a list of {self.records[0]:,} records"
-        for words, program, name, goal in (((), None, "one thread", "≤ 1.35"),
-                                           (("--jobs", "2"), None, "--jobs 2", "≤ 1.35"),
-                                           ((), portable, "one thread, portable C", "report")):
-            (ours, _), (alone, _) = self.pairs(self.rounds(15), self.checked("--blocklist", listed, *words,
-                                                                             program=program),
-                                               self.checked(*words, program=program))
-            self.add(f"{what}, {name} (the filter)", ours / 1000, alone / 1000, goal, "ms")
+        (ours, _), (alone, _) = self.pairs(self.rounds(15), self.checked("--blocklist", listed), self.checked())
+        self.add(f"check, {self.count:,} mixed lines, a filter and a list of {self.records[0]:,} records (the filter)",
+                 ours / 1000, alone / 1000, "≤ 1.35", "ms")
 
     def measure_list_add(self):
         count = 4 * self.count
@@ -459,62 +400,6 @@ class Bench:
         self.report(f"list add, {count:,} keys into {self.records[0]:,} records: peak memory", f"{peak / 1024:.0f} MiB",
                     f"({time / 1_000_000:.1f} s)", "≤ 1024 MiB")
         work.unlink()
-
-    # Deltas
-
-    def measure_delta(self):
-        self.measure_delta_size()
-        self.measure_delta_time()
-        self.measure_delta_others()
-
-    def delta(self, kind, old, new):
-        made = self.build / "bench/delta"
-        subprocess.run([self.keyveto, kind, "diff", old, new, made, "--force"], check=True, stderr=subprocess.DEVNULL)
-        return made
-
-    def measure_delta_size(self):
-        length = 24 if self.quick else 28
-        old = data.filter_file(self.data, length)
-        for keys in (1000, 10_000, 200_000):
-            new = data.later_filter(old, keys)
-            self.add(f"filter diff, {keys:,} keys more in {2 ** (length - 23)} MiB, k {data.HASHES} (entropy bound)",
-                     self.delta("filter", old, new).stat().st_size, data.bound(old, new), "≤ 1.02", "bytes")
-
-    def measure_delta_time(self):
-        length = 28 if self.quick else 32
-        old = data.filter_file(self.data, length)
-        new = data.later_filter(old, 1000)
-        made, work = self.delta("filter", old, new), self.build / "bench/work"
-        copying, diff, patch = (["/bin/sh", "-c", f'rm -f "$3"; {what}', self.keyveto, old, made, work, new]
-                                for what in ('cat "$1" >"$3" && sync "$3"', 'exec "$0" filter diff "$1" "$4" "$3"',
-                                             'exec "$0" filter patch "$1" "$2" "$3"'))
-        (copy, _), (making, made_in), (patching, patched_in) = self.pairs(self.rounds(9), copying, diff, patch)
-        for what, time, peak in (("diff", making, made_in), ("patch", patching, patched_in)):
-            self.add(f"filter {what}, 1000 keys more in {2 ** (length - 23)} MiB, {peak / 1024:.0f} MiB of memory "
-                     "(cat OLD >NEW, and fsync)", time / 1000, copy / 1000, "≤ 1.5", "ms")
-        work.unlink()
-
-    def measure_delta_others(self):
-        """Bytes of the deltas that other programs make."""
-        old = data.filter_file(self.data, 24 if self.quick else 28)
-        pairs = [("filter", f"{keys:,} keys more in a filter", old, data.later_filter(old, keys))
-                 for keys in (1000, 10_000, 200_000)]
-        old = data.list_file(self.data, self.records[0])
-        pairs.append(("list", f"1000 records more, 10 fewer, in a list of {self.records[0]:,}", old,
-                      data.later_list(old, 1000, 10)))
-        theirs = self.build / "bench/theirs"
-        for kind, what, old, new in pairs:
-            ours = self.delta(kind, old, new).stat().st_size
-            others = {
-                "zstd -19 --patch-from": ["zstd", "-q", "-f", "-19", "--long=31", "--patch-from", old, new, "-o",
-                                          theirs],
-                "xdelta3 -9 -S lzma": ["xdelta3", "-e", "-f", "-9", "-S", "lzma", "-B", str(1 << 29), "-s", old, new,
-                                       theirs],
-                "bsdiff": ["bsdiff", old, new, theirs]}
-            for name, command in others.items():
-                subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-                self.add(f"{what} ({name})", ours, theirs.stat().st_size, "report", "bytes")
-        theirs.unlink()
 
     # RSA keys that anybody factors
 
@@ -528,21 +413,7 @@ class Bench:
                         "≤ 150 µs" if bits == 2048 else "report")
             self.add("  the test for being prime (that power)", prime, power, "report")
 
-    def measure_growth(self):
-        growth.measure(self)
-
     # Results
-
-    def plot(self, name, points, xlabel, ylabel, titles, logx=False, logy=False):
-        table = self.build / "bench" / f"{name}.dat"
-        table.write_text("".join(" ".join(map(str, point)) + "\n" for point in points))
-        curves = ", ".join(f"'{table}' using 1:{column} with linespoints title '{title}'"
-                           for column, title in enumerate(titles, 2))
-        script = (f"set terminal svg size 640,400; set output '{table.with_suffix('.svg')}'; set xlabel '{xlabel}'; "
-                  f"set ylabel '{ylabel}'; set key left top; "
-                  f"{'set logscale x; ' if logx else ''}{'set logscale y; ' if logy else 'set yrange [0:*]; '}"
-                  f"plot {curves}")
-        subprocess.run(["gnuplot", "-e", script], check=True)
 
     def print_table(self, as_csv):
         header = ("metric", "ours", "reference", "ratio", "goal")
@@ -572,8 +443,8 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "dense", "tree", "lookups", "add", "memory", "list", "delta", "weak",
-                     "python", "logins", "growth", "audit"):
+        for part in ("guard", "pam", "check", "dense", "tree", "add", "memory", "list", "weak",
+                     "python", "logins", "audit"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)

@@ -86,6 +86,23 @@ nearest_ask(const struct nearest *n, const char *prefix, char text[static 64])
 	return text;
 }
 
+/* What others call a command of ours. */
+static void
+nearest_synonym(struct nearest *n)
+{
+	static const char *const words[][2] = {
+		{ "ban", "deny" },
+		{ "block", "deny" },
+		{ "revoke", "deny" },
+		{ "explain", "why" },
+		{ "status", "sshd status" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(n->word, words[i][0]) == 0)
+			n->name = words[i][1];
+}
+
 /* More than any command has. */
 #define OPTIONS_MAX 32
 /* Long options are no characters, by which next_option tells short ones. */
@@ -162,9 +179,15 @@ cli_run_subcommand(const struct cli_command *cmd,
 			    argv + 1);
 		nearest_try(&nearest, subcommand[i]->name + prefix);
 	}
-	if (argc > 1 && !help)
+	if (argc > 1 && !help) {
+		if (*blank == '\0')
+			nearest_synonym(&nearest);
 		cli_error("unknown command %s%s%s%s", cmd->name, blank, argv[1],
 		    nearest_ask(&nearest, "", text));
+		cli_error("type keyveto%s%s --help, which names all", blank,
+		    cmd->name);
+		return CLI_UNCHECKED;
+	}
 	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
 	    cmd->synopsis);
 	for (size_t i = 0; i < n; i++)
@@ -272,8 +295,9 @@ next_option(const struct cli_command *cmd, int argc, char **argv,
 	return '?';
 }
 
-bool
-cli_read_option_number(const struct cli_option *o)
+/* Reads optarg as the number of o. False after a message. */
+static bool
+read_option_number(const struct cli_option *o)
 {
 	if (cli_read_number(optarg, o->min, o->max, o->number))
 		return true;
@@ -289,7 +313,7 @@ set_option(const struct cli_option *o)
 	if (o->read != NULL)
 		return o->read(o);
 	if (o->number != NULL)
-		return cli_read_option_number(o);
+		return read_option_number(o);
 	if (o->flag != NULL)
 		*o->flag = true;
 	if (o->choice != NULL)

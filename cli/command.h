@@ -26,16 +26,12 @@ struct cli_command {
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_deny, cli_confirm, cli_doctor, cli_filter, cli_list, cli_proof,
-    cli_publish, cli_report, cli_scan, cli_sessions, cli_spki, cli_sshd,
-    cli_update, cli_why;
+    cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
 
 /* What the list of commands says of those that run in keyveto-worker. */
 #define CLI_FILTER_HELP "Make, change and inspect filters"
 #define CLI_LIST_HELP "Make, change and inspect exact lists"
 #define CLI_PROOF_HELP "Verify proofs that a key is compromised"
-#define CLI_PUBLISH_HELP \
-	"Make a folder from which others update filters and lists"
-#define CLI_REPORT_HELP "Join the audits of many hosts"
 
 /* Options of all commands that judge keys: --config, --filter, --blocklist. */
 struct cli_judge_options {
@@ -44,12 +40,11 @@ struct cli_judge_options {
 	size_t n_filters;
 	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n_blocklists;
-	/*
-	 * If not NULL, the last list is this one of the user's own
-	 * (upkeep/own_list). What comes before it was not named by the user, but
-	 * by the configuration.
-	 */
-	const char *own_list;
+	/* Nobody named these files: upkeep/own_list found them. */
+	bool found;
+	const char *own_list; /* the last list, the user's own; or NULL */
+	/* One of the lists, of this machine, that no login consults; or NULL. */
+	const char *unconsulted;
 };
 
 /* Sets the configuration to the default, if none is named and it exists. */
@@ -120,9 +115,6 @@ struct cli_option {
  */
 int cli_read_options(const struct cli_command *cmd, int argc, char **argv,
     const struct cli_option *options, struct cli_judge_options *judge);
-
-/* Reads optarg as the number of o. False after a message. */
-bool cli_read_option_number(const struct cli_option *o);
 
 /* Prints the usage on stderr. Call it after cli_error. Returns 2. */
 int cli_usage_error(const struct cli_command *cmd);

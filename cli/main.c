@@ -2,7 +2,6 @@
 /* keyveto: runs the subcommand that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,34 +32,6 @@ static const struct cli_command list = {
 	.run = run_worker,
 };
 
-static const struct cli_command report = {
-	.name = "report",
-	.help = CLI_REPORT_HELP,
-	.run = run_worker,
-};
-
-/* What only a publisher needs is a program and a package of its own. */
-static int
-run_publisher(const struct cli_command *cmd, int argc, char **argv)
-{
-	char path[PATH_MAX];
-
-	(void)cmd;
-	(void)argc;
-	wall_find("keyveto-publish", path);
-	/* argv[-1] is the name of this program. */
-	execv(path, argv - 1);
-	cli_error("cannot run %s: %s%s", path, strerror(errno),
-	    errno == ENOENT ? ": install the package keyveto-publish" : "");
-	return CLI_UNCHECKED;
-}
-
-static const struct cli_command publish = {
-	.name = "publish",
-	.help = CLI_PUBLISH_HELP,
-	.run = run_publisher,
-};
-
 static const struct cli_command proof = {
 	.name = "proof",
 	.help = CLI_PROOF_HELP,
@@ -71,8 +42,6 @@ static const struct cli_command *const commands[] = {
 	&cli_check,
 	&cli_audit,
 	&cli_scan,
-	&cli_sessions,
-	&report,
 	&cli_why,
 	&cli_confirm,
 	&cli_spki,
@@ -80,7 +49,6 @@ static const struct cli_command *const commands[] = {
 	&list,
 	&proof,
 	&cli_update,
-	&publish,
 	&cli_sshd,
 	&cli_config,
 	&cli_deny,
@@ -96,18 +64,44 @@ struct gone {
 	const char *word, *use;
 };
 
+#define PATCH_MADE "zstd --patch-from=OLD NEW -o PATCH makes a patch"
+#define PATCH_APPLIED \
+	"zstd -d --long=31 --patch-from=OLD PATCH -o NEW applies a patch"
+
 static const struct gone gone[] = {
+	{ "filter", "diff", PATCH_MADE },
+	{ "filter", "patch", PATCH_APPLIED },
+	{ "list", "diff",
+	    PATCH_MADE "; diff <(xxd -p -c 16 OLD) <(xxd -p -c 16 NEW) shows "
+		       "the records" },
+	{ "list", "patch", PATCH_APPLIED },
+	{ "", "sessions",
+	    "keyveto audit --logins names the processes that are still "
+	    "connected; docs/drill.md says how to end them" },
+	{ "check", "--jobs",
+	    "one thread reads; for many folders, printf '%s\\0' /srv/*/ | "
+	    "xargs -0 -n 1 -P 4 keyveto check" },
+	{ "scan", "--jobs", "64 servers are asked at a time; leave it out" },
 	{ "audit", "--known",
 	    "audit --logins tells of the keys of files and of DenyKey; look for "
 	    "any other in the log: journalctl | grep -F SHA256:..." },
 	{ "audit", "--since",
-	    "keyveto report --since compares the audits of hosts; for one host, "
+	    "keyveto-report --since compares the audits of hosts; for one host, "
 	    "diff two of keyveto audit --json --all" },
 	{ "audit", "--deny-weak",
 	    "keyveto audit names such keys, and keyveto deny refuses them: "
 	    "docs/no-secret.md has the line that does both" },
+	{ "sshd", "--root",
+	    "keyveto sshd enable --warn at the first boot puts keyveto into a "
+	    "machine from an image (docs/operations.md); keyveto check DIR/home "
+	    "looks into one; chroot DIR keyveto sshd disable takes it out of one" },
+	{ "", "report",
+	    "keyveto-report, of the package keyveto-fleet, joins the audits of "
+	    "hosts" },
+	{ "", "publish",
+	    "keyveto-publish, of the package keyveto-fleet, makes the folder" },
 	{ "proof", "make",
-	    "docs/prove_leak.py makes such a proof; docs/drill.md says how" },
+	    "fleet/prove_leak.py makes such a proof; docs/drill.md says how" },
 };
 
 static const struct cli_command keyveto = {

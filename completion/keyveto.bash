@@ -57,8 +57,8 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --since | --html | --sarif | --hosts) _keyveto_files "$2" ;;
-	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
+	--blocklist | --config | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
@@ -68,7 +68,7 @@ _keyveto_value()
 _keyveto_argument()
 {
 	case $1 in
-	check | why | confirm | report) _keyveto_files "$3" ;;
+	check | why | confirm) _keyveto_files "$3" ;;
 	audit)
 		if [[ " ${COMP_WORDS[*]} " == *' --logins '* ]]; then
 			_keyveto_files "$3"
@@ -77,23 +77,6 @@ _keyveto_argument()
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
 	spki | 'config check' | allow | deny) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
-	'filter diff')
-		case $2 in
-		0 | 1) _keyveto_files "$3" .pkbf ;;
-		2) _keyveto_files "$3" ;;
-		esac ;;
-	'filter patch')
-		case $2 in
-		0 | 2) _keyveto_files "$3" .pkbf ;;
-		1) _keyveto_files "$3" ;;
-		esac ;;
-	publish)
-		if (($2 > 0)); then
-			_keyveto_files "$3"
-		else
-			mapfile -t COMPREPLY < <(compgen -d -- "$3")
-			compopt -o filenames 2>/dev/null || :
-		fi ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')
 		(($2 > 0)) || _keyveto_files "$3" .pkbf ;;
@@ -109,7 +92,6 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	'list merge' | 'list create' | 'list add') _keyveto_files "$3" ;;
-	'list diff' | 'list patch') (($2 > 2)) || _keyveto_files "$3" ;;
 	'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
 	'list info' | 'list verify') (($2 > 0)) || _keyveto_files "$3" ;;
 	'proof verify') _keyveto_files "$3" ;;

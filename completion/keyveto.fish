@@ -25,11 +25,9 @@ function __keyveto_value
             __keyveto_filters
         case --user
             __fish_complete_users
-        case --output
-            __fish_complete_path (commandline -ct)
         case '*'
             switch $argv[2]
-                case DIR DIRECTORY
+                case DIRECTORY
                     __fish_complete_directories (commandline -ct)
                 case FILE PATH KEY
                     __fish_complete_path (commandline -ct)

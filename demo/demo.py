@@ -47,7 +47,7 @@ class Demo:
         self.clean = self.bench.key()
         self.leaked = self.published_key()
         self.account.authorize(self.clean.key, self.leaked.key)
-        self.config = self.bench.config(f"Filter {self.published_filter()}")
+        self.config = self.bench.config(f"Filter {self.bench.write('demo.pkbf', (DATA / 'demo.pkbf').read_bytes())}")
 
     def published_key(self):
         """ssh refuses a private key that others can read, so this copy is mode 600."""
@@ -56,9 +56,6 @@ class Demo:
         shutil.copy(DATA / "compromised.pub", f"{path}.pub")
         path.chmod(0o600)
         return keys.Identity(path)
-
-    def published_filter(self):
-        return self.bench.write("demo.pkbf", (DATA / "demo.pkbf").read_bytes())
 
     def start(self, deployment):
         started = self.bench.server(deployment)
@@ -83,8 +80,7 @@ def said(outcome):
 
 def demonstrate(demo):
     title("A private sshd with the guard and the PAM module, and a filter of published keys")
-    sshd = demo.start(server.Deployment(server.guard(demo.config).options,
-                                        server.pam_session(demo.config).stack))
+    sshd = demo.start(server.Deployment(server.guard(demo.config).options, server.pam_session(demo.config).stack))
 
     title(f"{demo.account.name} logs in with a clean key")
     demo.try_login(sshd, demo.clean, entered=True)

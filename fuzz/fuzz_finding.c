@@ -57,12 +57,10 @@ check_finding(const uint8_t *data, size_t size)
 {
 	struct kv_filter filter[2] = { { .path = "a" }, { .path = "b" } };
 	struct kv_list list[2] = { { .path = "c" }, { .path = "d" } };
-	const struct kv_judge judge = {
-		.filter = filter,
+	const struct kv_judge judge = { .filter = filter,
 		.n_filters = 2,
 		.list = list,
-		.n_lists = 2,
-	};
+		.n_lists = 2 };
 	struct record_out again = { .fd = -1 };
 	struct kv_bytes b = { data, size };
 	struct finding f;
@@ -145,10 +143,8 @@ static void
 check_key(const uint8_t *data, size_t size)
 {
 	struct record_out first = { .fd = -1 }, second = { .fd = -1 };
-	const struct input_sink sink = {
-		.key = check_key_again,
-		.arg = &first,
-	};
+	const struct input_sink sink = { .key = check_key_again,
+		.arg = &first };
 	const struct input_sink same = { .key = keep_key, .arg = &second };
 	struct kv_bytes b = { data, size };
 
@@ -176,12 +172,10 @@ check_facts(const uint8_t *data, size_t size)
 	struct kv_list list[2] = { { .path = "c", .sources = -1 },
 		{ .path = "d", .sources = -1 } };
 	struct facts_date date[2] = { { .known = false } };
-	struct kv_judge judge = {
-		.filter = filter,
+	struct kv_judge judge = { .filter = filter,
 		.n_filters = 2,
 		.list = list,
-		.n_lists = 2,
-	};
+		.n_lists = 2 };
 
 	if (!facts_receive((struct kv_bytes){ data, size }, &judge, date))
 		return;
@@ -247,15 +241,15 @@ check_log(const uint8_t *data, size_t size)
 
 	if (reading_receive_login(b, &login)) {
 		FUZZ_CHECK(login.seconds >= 0 && *login.a.from > ' ');
-		reading_send_login(&again, &login);
+		record_send(&again, 1, READING_LOGIN_FIELDS(&login));
 	} else if (reading_receive_outcome(b, &login)) {
-		reading_send_outcome(&again, &login);
+		record_send(&again, 1, READING_OUTCOME_FIELDS(&login));
 	} else if (reading_receive_log_key(b, &decision)) {
-		reading_send_log_key(&again, &decision);
+		record_send(&again, 1, READING_LOG_KEY_FIELDS(&decision));
 	} else if (reading_receive_log_end(b, &end)) {
-		reading_send_log_end(&again, &end);
+		record_send(&again, 1, READING_LOG_END_FIELDS(&end));
 	} else if (reading_receive_log_since(b, &since)) {
-		reading_send_log_since(&again, since);
+		record_send(&again, 1, READING_SINCE_FIELDS(since));
 	} else {
 		return;
 	}

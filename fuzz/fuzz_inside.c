@@ -103,11 +103,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint8_t text[TEXT_MAX + sizeof(KEY_LINE)];
 	static uint8_t stored[2 * sizeof(text) + 1024];
 	struct result result = { .found = false };
-	const struct input_sink sink = {
-		.key = on_key,
+	const struct input_sink sink = { .key = on_key,
 		.problem = on_problem,
-		.arg = &result,
-	};
+		.arg = &result };
 	size_t at, len;
 	enum storage storage;
 	int fd;

@@ -37,20 +37,16 @@ static void
 check_written(const char *name)
 {
 	static char line[KV_LOG_LINE_BYTES];
-	struct kv_log_context context = {
-		.via = "guard",
+	struct kv_log_context context = { .via = "guard",
 		.user = name,
 		.rhost = name,
-		.authorized = KV_AUTHORIZED_YES,
-	};
+		.authorized = KV_AUTHORIZED_YES };
 	static const struct kv_filter filter = { .path = "/f" };
-	struct kv_decision d = {
-		.verdict = KV_VERDICT_LISTED,
+	struct kv_decision d = { .verdict = KV_VERDICT_LISTED,
 		.action = KV_ACTION_WARN,
 		.key_type = "ssh-rsa",
 		.filter = &filter,
-		.hits = 1,
-	};
+		.hits = 1 };
 	static char json[2 * KV_LOG_LINE_BYTES + 16] = "{\"MESSAGE\":\"";
 	uint8_t digest[KV_SHA256_BYTES] = { 1, 2, 3 };
 	char *p = strchr(json, ':') + 2;

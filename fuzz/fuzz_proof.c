@@ -90,7 +90,7 @@ read_for_key(char **inputs, struct kv_span proofs,
 	/* Of two the one with the keys comes last. */
 	inputs[1] = inputs[0];
 	inputs[0] = path;
-	proof_read_for_key(inputs, sink);
+	proof_read(inputs, true, sink);
 	close(fd);
 }
 
@@ -109,17 +109,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kv_span text = { data + 1, size - 1 }, others = { data, 0 };
 	uint64_t n = 0;
-	const struct proof_sink sink = {
-		.proved = take_proved,
+	const struct proof_sink sink = { .proved = take_proved,
 		.refused = take_problem,
 		.problem = take_problem,
-		.arg = &n,
-	};
-	const struct input_sink keys = {
-		.key = take_key,
+		.arg = &n };
+	const struct input_sink keys = { .key = take_key,
 		.problem = take_problem,
-		.arg = &n,
-	};
+		.arg = &n };
 	char path[] = "/proc/self/fd/0", dash[] = "-";
 	char *inputs[] = { path, NULL, NULL };
 	const uint8_t *nul;
@@ -143,7 +139,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if ((data[0] & KEYS) != 0)
 		proof_read_keys(inputs, &keys);
 	else
-		proof_read(inputs, &sink);
+		proof_read(inputs, false, &sink);
 	FUZZ_CHECK(n > 0 || others.len > 0);
 	return 0;
 }

@@ -68,12 +68,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct modulus modulus[MODULI] = { [1] = { .is_open = true } };
 	struct weak_exponent exponent[EXPONENTS] = { { .modulus = 1 } };
-	struct weak_tests t = {
-		.modulus = modulus,
+	struct weak_tests t = { .modulus = modulus,
 		.n = MODULI,
 		.exponent = exponent,
-		.n_exponents = EXPONENTS,
-	};
+		.n_exponents = EXPONENTS };
 	struct kv_bytes b = { data, size };
 	struct kv_span part;
 	size_t next = 0;

@@ -11,6 +11,7 @@ import hashlib
 import json
 import lzma
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,12 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cli", "e2e")]
 
 # pylint: disable=wrong-import-position
-import delta
-import fleet_audits
 import nosecret
 import proofs
 import raw_rsa
 import sshkey
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from patches import no_patches, patches_by_hand
 from pkbf import Filter
 
 EXAMPLES = HERE.parent / "testdata" / "demo" / "publisher-examples.pub"
@@ -56,8 +56,7 @@ def plain_blobs():
 def blobs():
     plain = dict(plain_blobs())
     yield from plain.items()
-    yield "cert", sshkey.build_cert("ssh-ed25519-cert-v01@openssh.com",
-                                    sshkey.fields_raw(bytes(32)), plain["rsa"])
+    yield "cert", sshkey.build_cert("ssh-ed25519-cert-v01@openssh.com", sshkey.fields_raw(bytes(32)), plain["rsa"])
 
 
 def make_nosecret():
@@ -122,20 +121,33 @@ def make_lists():
     seed("blocklist", "cut", hashes[1] + records[:33])
 
 
-def make_deltas():
-    """How to take the input, the length of the old file, and what makes the files."""
-    def both(old, rest, how):
-        return bytes([how, len(old) >> 8, len(old) & 255]) + old + rest
+def make_many_sources():
+    """A manifest whose sources do not all fit into LIST.sources, and that expires."""
+    lists = [{"id": n, "name": 60 * "n", "repo": 80 * "r", "path": 80 * "p"} for n in range(256)]
+    seed("manifest", "many", json.dumps({"bkformat": 0, "date": "2026-11-20", "expires": "2026-12-20T10:00:00Z",
+                                         "blocklist_url": "l.xz", "blocklist_sha256": 64 * "0", "blocklists": lists}))
+    for expires in ("soon", 5, None):
+        seed("manifest", f"expires-{expires}", json.dumps({"bkformat": 0, "date": "2026-11-20", "expires": expires,
+                                                           "blocklist_url": "l.xz", "blocklist_sha256": 64 * "0"}))
+
+
+def make_odd_filters():
+    """Filters that do not open."""
+    good = Filter(3, 8, 1, 0, 0, bytearray(32)).to_bytes()
+    for name, odd in (("empty", b""), ("cut", good[:20]), ("short", good[:-1]), ("long", good + b"x"),
+                      ("marker", b"pkbfv2" + good[6:]), ("no-hashes", good[:22] + b"\0" + good[23:]),
+                      ("length-2", good[:23] + b"\2" + good[24:]), ("length-41", good[:23] + b"\x29" + good[24:])):
+        seed("pkbf", name, odd)
+
+
+def make_patches():
+    """The length of the old file, that, and a patch of it, or what is none."""
     records = [hashlib.sha256(b"%d" % i).digest()[:16] for i in range(40)]
     old, new = b"".join(sorted(records[:30])), b"".join(sorted(records[5:]))
-    seed("delta", "make-list", both(old, new, 0))
-    seed("delta", "apply-list", both(old, delta.diff(old, new)[71:], 2))
-    bits, more = b"\5" + hashlib.sha256(b"a").digest(), b"\1\2\0\0\4"
-    seed("delta", "make-filter", both(bits, more, 1))
-    # The filters that fuzz_delta.c makes of these bytes.
-    before = Filter(3, 8, len(bits), 0, 0, bytearray(bits[i % len(bits)] for i in range(24, 56)))
-    after = Filter(3, 8, 2, 0, 0, bytearray(before.bits[i] | more[i % 3] for i in range(32)))
-    seed("delta", "apply-filter", both(bits, delta.diff(before.to_bytes(), after.to_bytes())[71:], 3))
+    start = struct.pack(">H", len(old)) + old
+    seed("patch", "make", start + new)
+    for name, made in {**patches_by_hand(old, new), **no_patches(old, new)}.items():
+        seed("patch", name.replace(" ", "-"), start + made)
 
 
 def make_inside():
@@ -143,7 +155,6 @@ def make_inside():
     key = sshkey.key_line(dict(plain_blobs())["ed25519"])
     texts = {"json": '[{"id": 1, "key": ""}, {"id": 2, "key": "' + key.replace("/", "\\/") + '\\n"}]\n',
              "yaml": f"users:\n- keys:\n  - \n  - {key}\n  more: |\n    x\n",
-             "ldif": f"dn: uid=x\nsshPublicKey: \nsshPublicKey: {key[:40]}\n {key[40:]}\n",
              "base64": f"a: {base64.b64encode(key.encode()).decode()}\nb: \n",
              "lines": f"{key}\n\n{key}\n",
              "pem": "a: -----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\nb: \n",
@@ -159,17 +170,15 @@ def make_inside():
         "---- BEGIN SSH2 PUBLIC KEY ----", 'Comment: "a b"', 16 * "AAAA", "", "---- END SSH2 PUBLIC KEY ----"))
     for name, text in {**texts, "block": block, "diff": diff, "mail": mail, "numbered": numbered, "prose": prose,
                        "comment": comment}.items():
-        seed("block", name, text)
         for flags in range(6):
             seed("lines", f"{name}-{flags}", bytes((flags, 1)) + text.encode())
-        for ldif in range(2):
-            seed("fold", f"{name}-{ldif}", bytes((ldif,)) + text.encode())
     foreign, json_text = "-----BEGIN PGP MESSAGE-----\n", f'[{{"key": "{key}"}}]'
-    in_block = long.replace("-----END", f"{key}\n-----END")
+    in_block = f"-----BEGIN PUBLIC KEY-----\n{key}\n{16 * 'MCow'}\n-----END PUBLIC KEY-----\n"
+    leak = f"> -----BEGIN RSA PRIVATE KEY-----\n> {16 * 'MCow'}\n"
     for name, text in (("foreign", f"{foreign}{key}\n{foreign}x {foreign}{key}\n"), ("nul", f"{key}\0{key}\n"),
                        ("mails", textwrap.indent(long.partition("-----END")[0], "> ") + textwrap.indent(long, ">> ")),
-                       ("json-cut", f"{json_text} x {key}\n"), ("in-block", in_block),
-                       ("ldif-json", f"{texts['ldif']}{json_text}\n{texts['ldif']}x y\n\nz\n")):
+                       ("json-cut", f"{json_text} x {key}\n"), ("in-block", in_block), ("leak", leak),
+                       ("in-line", "a&nbsp;\"" + in_block.replace("\n", "\\n") + "\"\n")):
         seed("lines", name, b"\0\1" + text.encode())
     for name, text in (("options", f'from="a b" {key}'), ("host", f"@revoked a,b {key}"), ("text", f"- {key} x"),
                        ("mark", "\ufeff" + key), ("macro", "#define K x"), ("new", "sk-new@x AAAACHNrLW5ld0B4")):
@@ -177,6 +186,18 @@ def make_inside():
     for name, text in texts.items():
         for storage in range(3):
             seed("inside", f"{name}-{storage}", bytes((storage, 0, min(len(text), 20))) + text.encode())
+    begin = "-----BEGIN RSA PRIVATE KEY-----"
+    private = f"{begin}\n{16 * 'MCow'}\n"
+    encoded = base64.b64encode(f"x\n{private}".encode()).decode()
+    for name, text in (("mail", textwrap.indent(private, "> ")), ("tags", f"<b>{begin}</b>\n<a id='1'>{16 * 'MCow'}\n"),
+                       ("records", "".join(f'{{"m": "{line}", "o": "x"}}\n' for line in private.splitlines())),
+                       ("escapes", private.replace("\n", "\\n\\/")), ("bare", f"{begin}\n{80 * 'word '}\n"),
+                       ("pgp", private.replace("RSA", "PGP")), ("public", f"{begin}\n{key}\n"),
+                       ("base64", f"{encoded}\n"), ("folded", textwrap.fill(encoded, 40) + "\n")):
+        for flags in range(8):
+            seed("mention", f"{name}-{flags}", bytes((flags,)) + text.encode())
+    for code in ("utf-16-le", "utf-16-be"):
+        seed("mention", code, b"\0" + private.encode(code))
     # gzip of text that begins with the mark of UTF-16, and goes on in ASCII.
     seed("inside", "mark-1", b"\1\0\4\xfe\xff\0\0\nmore texts\n")
 
@@ -199,13 +220,12 @@ def openssl(*words, text=None):
 
 
 def stores():
-    """PKCS #12 with a certificate only, and with its key; a Java store."""
+    """PKCS #12, and a Java store."""
     with tempfile.NamedTemporaryFile() as key:
         key.write(openssl("genpkey", "-algorithm", "ED25519"))
         key.flush()
         certificate = openssl("req", "-new", "-x509", "-key", key.name, "-subj", "/CN=a")
         plain = ("-passout", "pass:", "-certpbe", "NONE", "-keypbe", "NONE", "-nomac")
-        yield "pkcs12-keyless", openssl("pkcs12", "-export", "-nokeys", *plain, text=certificate)
         yield "pkcs12", openssl("pkcs12", "-export", "-inkey", key.name, *plain, text=certificate)
     yield "java", bytes.fromhex("feedfeed0000000200000001") + b"\0\0\0\2\0\1a" + bytes(40)
 
@@ -224,7 +244,7 @@ Private-MAC: 00
 
 def make_files():
     """How fuzz_input.c reads it, how often the text is there, and the text."""
-    walked, plain, wary, _, prints, blocks, pipe, hole = (1 << bit for bit in range(8))
+    walked, plain, wary, _, _, blocks, pipe, hole = (1 << bit for bit in range(8))
     keys = dict(plain_blobs())
     key = sshkey.key_line(keys["ed25519"])
     lines = "".join(f"{sshkey.key_line(blob)} a b\n" for name, blob in keys.items()
@@ -232,16 +252,9 @@ def make_files():
     new = "sk-new@x " + base64.b64encode(b"\0\0\0\x08sk-new@x").decode()
     block = "-----BEGIN PUBLIC KEY-----\n" + "MCowBQYDK2VwAyEA" + "A" * 43 + "=\n-----END PUBLIC KEY-----\n"
     pgp = f"-----BEGIN PGP SIGNATURE-----\n\n{key}\n=aaaa\n-----END PGP SIGNATURE-----\n"
-    leak = {"RuleID": "private-key", "Description": "x", "File": "a", "StartLine": 1, "Commit": "ab" * 20}
-    fingerprint = "SHA256:" + "A" * 43
-    findings = [{**leak, "Secret": block}, {**leak, "Secret": block[:60], "Match": "x"}, {**leak, "Secret": "none"},
-                {**leak, "RuleID": "x", "Secret": "none"}, {"DetectorName": "a", "Raw": fingerprint, "Line": 7},
-                {"Secret": "a \\n", "Match": fingerprint + "x", "Date": 1e3},
-                {"Name": "x", "raw_source_code_extract": key}]
     packed = {"gzip": gzip.compress(key.encode(), mtime=0), "xz": lzma.compress(b"x"),
               "wide": key.encode("utf-16"), "wide-be": b"\xfe\xff" + key.encode("utf-16-be"),
               "bomb": gzip.compress(bytes(1 << 20), mtime=0), **dict(stores())}
-    nested = "".join(f"{name}: {base64.b64encode(data).decode()} x\n" for name, data in packed.items())
     marks = (f"a {key.replace('+', '&#43;').replace('/', '&#x2F;').replace(' ', '%20')} b {new} "
              "\\x2f\\u002f &#x;&#9z;&#1")
     raw = base64.b64decode("MCowBQYDK2VwAyEA" + "A" * 43 + "=")
@@ -258,17 +271,8 @@ def make_files():
     file("long-nul", f"x\0{key},", hole, 252)
     file("long-text", "abc ", 0, 255)
     file("long-block", f"{block[:27]}".encode() + b"\xff" + b"A" * 70 + b"\n", 0, 255)
-    file("long-string", b'[{"Secret": "x", "RuleID": "a", "b": "\xff' + 20 * b"x\\\\", 0, 255)
-    file("long-name", b'[{"Secret": "x", "RuleID": "a", "\xff' + 50 * b"x", 0, 255)
-    file("bombs", b"a\xff" + base64.b64encode(packed["bomb"]) + b"\n", 0, 245)
     file("json-long", f'["{key}", 1] ', 0, 251)
     file("json-bad", '{"a": [tru, 01, 1.5, -2e+3, "\\u12", "\\q", {"b" 1}, nul]}\n{"a": 1.}\n[1e]\n{"a",\n"\x01"\n')
-    file("findings", json.dumps(findings), prints)
-    file("findings-plain", json.dumps(findings))
-    file("findings-escaped", json.dumps(findings).replace("SHA256", "SHA\\u0032\\u0035\\u0036"), prints)
-    file("no-findings", '{"a": ["b"]}')
-    file("nested", nested)
-    file("nested-many", nested, 0, 245)
     file("marks", marks)
     file("marked", f'\ufeff{key}\n{key}\n{new}\n"x\n{key}')
     file("putty", PUTTY)
@@ -281,11 +285,8 @@ def make_files():
     file("der", raw)
     file("der-bad", b"\x30\x03\x02\x01\x05")
     file("der-cut", raw[:-4])
-    for name in ("gzip", "wide", "wide-be", "pkcs12", "pkcs12-keyless", "java"):
+    for name in ("gzip", "wide", "wide-be", "pkcs12", "java"):
         file(name, packed[name])
-    for flags in range(4):
-        seed("quick", f"lines-{flags}", bytes((flags,)) + f"{lines}# x\n{new}\nssh-rsa AAAA\n".encode())
-    seed("quick", "block", b"\2" + (lines + block + lines).encode())
 
 
 def make_utf16():
@@ -306,23 +307,23 @@ def numbers(*values):
 
 
 # What keyveto-reader says of logs.
-LOGIN = numbers(7, 1763866800, 0) + text(b"a") + text(b"::1") + numbers(22) + text(bytes(32)) + text(b"")
+LOGIN = numbers(7, 1763866800) + text(b"a") + text(b"::1") + numbers(22, 0, 0, 0, 0, 1, 0) + 2 * text(bytes(32))
 LOG_KEY, LOG_END, LOG_SINCE = numbers(1) + text(bytes(32)), numbers(0, 0) + text(b""), numbers(1763866800)
 
 
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
-    def finding(filters, lists, built_in, sources):
-        return (text(b"/a b/c") + numbers(3, 1, 0, 1) + text(b"ssh-rsa") + numbers(2048)
-                + text(b"SHA256:" + b"A" * 43) + text(bytes(32)) + text(b"comment\x1b") + text(b"owner") + text(b"dn=x")
-                + numbers(filters, lists, built_in) + b"".join(map(text, sources)) + text(b"reason"))
-    listed, built_in = finding(3, 2, 0, (b"git", b"git")), finding(0, 0, 1, (b"rsa-factor",))
+    def finding(filters, lists, built_in, source, *sources):
+        return (text(b"/a b/c") + numbers(3, 0) + text(b"ssh-rsa") + numbers(2048) + text(b"SHA256:" + b"A" * 43)
+                + text(bytes(32)) + text(b"comment\x1b") + numbers(1, 1, filters, lists, 0, built_in) + text(source)
+                + b"".join(numbers(14) + text(name) for name in sources) + text(b"reason"))
+    listed, built_in = finding(3, 2, 0, b"git", b"git"), finding(0, 0, 1, b"rsa-factor")
     problem = text(b"/a") + numbers(7, 1) + text(b"ssh-odd") + text(b"unknown type")
     blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
     for name, parts in (("key", (blob, b"", b"")), ("spki", (b"", b"\x30\0", bytes(15))),
                         ("spki-odd", (b"", b"\x30\0", bytes(16)))):
         seed("finding", name, text(b"/a") + numbers(1, 0) + b"".join(map(text, parts)) + text(b"x448") + numbers(448)
-             + text(b"comment") + numbers(0) + text(b"owner") + text(b""))
+             + text(b"comment"))
     seed("finding", "listed", listed)
     seed("finding", "built-in", built_in)
     seed("finding", "problem", problem)
@@ -331,7 +332,7 @@ def make_findings():
                           ("log-end", LOG_END), ("log-since", LOG_SINCE), ("facts", facts(2)),
                           ("problem-known", text(b"/a") + numbers(0, 0) + text(b"") + text(b"x"))):
         seed("finding", name, payload)
-    make_conversations(finding(1, 1, 0, (b"git",)))
+    make_conversations(finding(1, 1, 0, b"git", b"git"))
 
 
 def facts(n):
@@ -347,19 +348,17 @@ def make_conversations(found):
     def say(*records):
         return b"".join(text(bytes((tag,)) + payload) for tag, payload in records)
     blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
-    key = (text(b"/a") + numbers(1, 0) + text(blob) + text(b"") + text(b"") + text(b"") + numbers(0) + text(b"c")
-           + numbers(0) + text(b"") + text(b""))
+    key = (text(b"/a") + numbers(1, 0) + text(blob) + text(b"") + text(b"") + text(b"") + numbers(0) + text(b"c"))
     problem = text(b"/a") + numbers(7, 0) + text(b"") + text(b"not a key")
-    print_of = text(b"/a") + numbers(3) + text(bytes(32)) + text(b"private-key at a:1")
-    keys = say((9, text(b"/a")), (8, key), (10, b""), (3, problem), (4, problem), (23, print_of), (11, b""))
+    keys = say((9, text(b"/a")), (8, key), (10, b""), (3, problem), (11, b""))
     log = say((19, LOG_SINCE), (16, LOGIN), (17, numbers(7, 1763866800, 1)), (18, LOG_KEY), (10, b""), (20, LOG_END),
               (11, b""))
     verdict = numbers(4, 2, 0, 0, 0, 0) + text(b"") + text(b"")
     listed = numbers(1, 1, 1, 1, 0, 0) + text(b"git") + numbers(14) + text(b"git") + text(b"")
     verdicts = say((21, facts(1)), (22, listed), (22, verdict), (11, b""))
     for name, listener, said in (("keys", 0, keys), ("keys-ill", 0x80, keys), ("keys-killed", 0x40, keys),
-                                 ("keys-twice", 0, keys + keys), ("note-odd", 0, say((4, b"x"))),
-                                 ("file-odd", 0, say((9, b""))), ("fingerprint-odd", 0, say((23, b""))),
+                                 ("keys-twice", 0, keys + keys), ("problem-odd", 0, say((3, b"x"))),
+                                 ("file-odd", 0, say((9, b""))),
                                  ("verdict-odd", 2, say((21, facts(1)), (22, b"x"))),
                                  ("keys-waiting", 0, say((6, b""))), ("keys-unknown", 0, say((99, b""))),
                                  ("keys-cut", 0, keys[:-3]), ("keys-long", 0, b"\xff" * 9), ("log", 1, log),
@@ -411,8 +410,6 @@ def make_more_pem():
     for kind in ("rsa", "ec", "dsa"):
         own = (HERE / "corpus" / "pem" / f"own-{kind}").read_bytes()
         seed("pem", f"der-own-{kind}", openssl("pkey", "-traditional", "-outform", "DER", text=own))
-    for name, store in stores():
-        seed("pem", name, store)
     seed("pem", "putty", PUTTY)
 
 
@@ -436,41 +433,6 @@ def make_weak():
              b"\3" + numbers(1) + text(b"\2"))
     seed("weak", "asked", b"".join(map(text, asked)))
     seed("weak", "asked-late", b"".join(map(text, asked[:3])) + text(b"\3" + numbers(2) + text(b"")))
-
-
-def make_index_records():
-    """The head of an index, then a filter with two deltas and a list with its companions."""
-    a, b, c = (text(64 * digit) for digit in (b"a", b"b", b"c"))
-    head = numbers(12, 1763866800, 1766458800, 2)
-    one = (text(b"filter.pkbf") + numbers(0, 33554456) + c + numbers(1234, 7, 1, 1763866800)
-           + 2 * (text(b"") + numbers(0)) + numbers(2) + a + b + numbers(99) + b + c + numbers(98))
-    other = (text(b"blocklist.dat") + numbers(1, 160) + a + numbers(200, 0, 0, 0) + b + numbers(10) + c + numbers(11)
-             + numbers(0))
-    seed("index_records", "two", b"".join(map(text, (head, one, other))))
-    seed("index_records", "empty", text(numbers(1, 0, 0, 0)))
-
-
-def make_owners():
-    """JSON (0) or LDIF (1), where the parts meet, and the text, in which what has a K is a key."""
-    texts = {"github": '[{"id": 1, "key": "K1", "title": "x"}, {"key": "K2", "added_by": "oct\\u006fcat"}][]',
-             "graphql": '{"data": {"nodes": [{"login": "a", "publicKeys": {"nodes": [{"key": "K1"}, {"K2": 1e3}]}}]}}',
-             "gitlab": '{"key": "K", "user": {"username": "a", "name": null}, "projects_with_write_access": '
-                       '[{"name": "b", "path_with_namespace": "a/b"}]}',
-             "deep": "[" * 100 + '"K"' + "]" * 100, "bad": '[{"login": "a", "key": "K"}, {"key": "K\\x'}
-    for name, text in texts.items():
-        for cut in (0, len(text) // 2):
-            seed("owner", f"{name}-{cut}", bytes((0, 0, cut)) + text.encode())
-    ldif = "# c\ndn: cn=a\nuid:: YQ==\nsshPublicKey: K\n\ndn:: Y249w7Y=\nsAMAccountName: b\nsshPublicKey: K\n"
-    seed("owner", "ldif", b"\1\0\0" + ldif.encode())
-
-
-def make_reports():
-    """Where the parts meet, and what stands beside what was found."""
-    seed("scanner_report", "text", b"\x20" + b'"a \\u004b K\\n"')
-    seed("scanner_report", "git", b"\x40" +
-         b'{"owner": {"login": "a", "key": "K1"}, "file": "K", "line": 3, "sha": "K"}')
-    seed("scanner_report", "finding", b"\x60" +
-         b'[{"DetectorName": "K", "Raw": "K2", "SourceMetadata": {"K": ["K"]}}, 1e3]')
 
 
 def make_proofs():
@@ -512,17 +474,6 @@ def make_files_of_proofs(known):
                             ("gzip-bomb", 0, gzip.compress(bytes(1 << 20), mtime=0)),
                             ("not-base64", 0, request.replace(b"M", b"!"))):
         seed("proof", name, bytes((how,)) + text)
-
-
-def make_audits():
-    """A whole audit; one that was cut off after a key; a host that did not answer."""
-    rnd = random.Random(17)
-    fleet_audits.NASTY = fleet_audits.NASTY[:5]
-    keys = [fleet_audits.random_key(rnd) for _ in range(2)]
-    verdicts = {keys[0]: "listed", keys[1]: "clean"}
-    for number in range(8):
-        lines = fleet_audits.random_lines(rnd, f"host{number}", keys, verdicts, 1795440000)
-        seed("audit", f"host{number}", "".join(json.dumps(one) + "\n" for one in lines))
 
 
 def make_pam_sessions():
@@ -600,15 +551,13 @@ def main():
     make_files()
     make_sources()
     make_utf16()
-    make_owners()
-    make_reports()
     make_findings()
-    make_index_records()
     make_weak()
-    make_deltas()
+    make_many_sources()
+    make_odd_filters()
+    make_patches()
     make_proofs()
     make_raw_proofs()
-    make_audits()
     make_pam_sessions()
 
 

@@ -53,6 +53,7 @@ kv_blocklist_open_fd(int fd, struct kv_blocklist *l)
 	if (l->records > KV_BLOCKLIST_RECORDS_MAX)
 		return KV_ERR_LIST_TOO_LARGE;
 	l->fd = fd;
+	l->map = NULL;
 	return KV_OK;
 }
 
@@ -278,7 +279,8 @@ kv_blocklist_lookup(const struct kv_blocklist *l,
 		/* With RECORDS_MAX records at most, the search ended before. */
 		if (reads == KV_BLOCKLIST_READS_MAX)
 			return KV_ERR_INTERNAL;
-		r = kv_pread(l->fd, window, (size_t)count * sizeof(record),
+		r = kv_read_at(l->fd, l->map, window,
+		    (size_t)count * sizeof(record),
 		    (off_t)(start * sizeof(record)), KV_ERR_LIST_SIZE);
 		if (r == KV_OK)
 			r = narrow(l, &s, h, window, start, count);

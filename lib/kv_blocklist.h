@@ -35,6 +35,7 @@
 struct kv_blocklist {
 	int fd;
 	uint64_t records;
+	const uint8_t *map; /* for kv_read_at; opening it maps nothing */
 };
 
 struct kv_blocklist_hash {

@@ -435,7 +435,7 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 	c->allowed = ps.allowed;
 	c->denied = ps.denied;
 	if (c->n_filters == 0 && c->n_blocklists == 0)
-		c->filter[c->n_filters++] = KV_CONFIG_FILTER_PATH;
+		c->n_filters = 1; /* that of kv_config_defaults */
 	if (!ps.seen_on_probable)
 		c->on_probable = c->on_hit;
 	return ps.failed ? KV_ERR_CONFIG : KV_OK;

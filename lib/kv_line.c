@@ -25,13 +25,15 @@ skip_blanks(struct kv_bytes *b)
 static struct kv_span
 next_field(struct kv_bytes *b)
 {
-	struct kv_span field = { b->p, 0 };
+	struct kv_span field = { b->p, b->left };
+	const uint8_t *blank;
 
-	while (b->left > 0 && !is_blank(*b->p)) {
-		b->p++;
-		b->left--;
-		field.len++;
-	}
+	for (const char *c = " \t"; *c != '\0'; c++)
+		if (field.len > 0 &&
+		    (blank = memchr(field.p, *c, field.len)) != NULL)
+			field.len = (size_t)(blank - field.p);
+	b->p += field.len;
+	b->left -= field.len;
 	skip_blanks(b);
 	return field;
 }

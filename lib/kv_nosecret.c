@@ -143,18 +143,19 @@ static const char p521_x[][66 + 1] = {
 typedef uint64_t limb;
 __extension__ typedef unsigned __int128 wide;
 #define LIMB_FROM_BYTES be64toh
-#define PRIMES 6
-#define ROW(a, b, c, d, e, f) \
-	DIVISOR(PRODUCT(a, b, c) * PRODUCT(d, e, f), PRIME(a), PRIME(b), \
-	    PRIME(c), PRIME(d), PRIME(e), PRIME(f))
+#define PRIMES 7
+#define ROW(a, b, c, d, e, f, g) \
+	DIVISOR(PRODUCT(a, b, c) * PRODUCT(d, e, f) * (g), PRIME(a), PRIME(b), \
+	    PRIME(c), PRIME(d), PRIME(e), PRIME(f), PRIME(g))
 #else
 typedef uint32_t limb;
 typedef uint64_t wide;
 #define LIMB_FROM_BYTES be32toh
 #define PRIMES 3
-#define ROW(a, b, c, d, e, f) \
+#define ROW(a, b, c, d, e, f, g) \
 	DIVISOR(PRODUCT(a, b, c), PRIME(a), PRIME(b), PRIME(c)), \
-	    DIVISOR(PRODUCT(d, e, f), PRIME(d), PRIME(e), PRIME(f))
+	    DIVISOR(PRODUCT(d, e, f), PRIME(d), PRIME(e), PRIME(f)), \
+	    DIVISOR((limb)(g), PRIME(g), PRIME(g), PRIME(g))
 #endif
 #define PRODUCT(a, b, c) ((limb)(a) * (b) * (c))
 #define LIMB_BITS (8 * sizeof(limb))
@@ -195,36 +196,32 @@ struct divisor {
 		} \
 	}
 
-/* The odd primes below 1000. The last one is 3 again. */
+/* The odd primes below 1000, and 3 again. Each product is below 2^60. */
 static const struct divisor divisors[] = {
-	ROW(3, 5, 7, 11, 13, 17),
-	ROW(19, 23, 29, 31, 37, 41),
-	ROW(43, 47, 53, 59, 61, 67),
-	ROW(71, 73, 79, 83, 89, 97),
-	ROW(101, 103, 107, 109, 113, 127),
-	ROW(131, 137, 139, 149, 151, 157),
-	ROW(163, 167, 173, 179, 181, 191),
-	ROW(193, 197, 199, 211, 223, 227),
-	ROW(229, 233, 239, 241, 251, 257),
-	ROW(263, 269, 271, 277, 281, 283),
-	ROW(293, 307, 311, 313, 317, 331),
-	ROW(337, 347, 349, 353, 359, 367),
-	ROW(373, 379, 383, 389, 397, 401),
-	ROW(409, 419, 421, 431, 433, 439),
-	ROW(443, 449, 457, 461, 463, 467),
-	ROW(479, 487, 491, 499, 503, 509),
-	ROW(521, 523, 541, 547, 557, 563),
-	ROW(569, 571, 577, 587, 593, 599),
-	ROW(601, 607, 613, 617, 619, 631),
-	ROW(641, 643, 647, 653, 659, 661),
-	ROW(673, 677, 683, 691, 701, 709),
-	ROW(719, 727, 733, 739, 743, 751),
-	ROW(757, 761, 769, 773, 787, 797),
-	ROW(809, 811, 821, 823, 827, 829),
-	ROW(839, 853, 857, 859, 863, 877),
-	ROW(881, 883, 887, 907, 911, 919),
-	ROW(929, 937, 941, 947, 953, 967),
-	ROW(971, 977, 983, 991, 997, 3),
+	ROW(3, 223, 227, 503, 509, 827, 829),
+	ROW(3, 211, 229, 499, 521, 823, 839),
+	ROW(5, 199, 233, 491, 523, 821, 853),
+	ROW(7, 197, 239, 487, 541, 811, 857),
+	ROW(11, 193, 241, 479, 547, 809, 859),
+	ROW(13, 191, 251, 467, 557, 797, 863),
+	ROW(17, 181, 257, 463, 563, 787, 877),
+	ROW(19, 179, 263, 461, 569, 773, 881),
+	ROW(23, 173, 269, 457, 571, 769, 883),
+	ROW(29, 167, 271, 449, 577, 761, 887),
+	ROW(31, 163, 277, 443, 587, 757, 907),
+	ROW(37, 157, 281, 439, 593, 751, 911),
+	ROW(41, 151, 283, 433, 599, 743, 919),
+	ROW(43, 149, 293, 431, 601, 739, 929),
+	ROW(47, 139, 307, 421, 607, 733, 937),
+	ROW(53, 137, 311, 419, 613, 727, 941),
+	ROW(59, 131, 313, 409, 617, 719, 947),
+	ROW(61, 127, 317, 401, 619, 709, 953),
+	ROW(67, 113, 331, 397, 631, 701, 967),
+	ROW(71, 109, 337, 389, 641, 691, 971),
+	ROW(73, 107, 347, 383, 643, 683, 977),
+	ROW(79, 103, 349, 379, 647, 677, 983),
+	ROW(83, 101, 353, 373, 653, 673, 991),
+	ROW(89, 97, 359, 367, 659, 661, 997),
 };
 
 #define DSA_WORDS (KV_MPINT_MAX_BYTES / 4)

@@ -88,6 +88,7 @@ kv_pkbf_open_fd(int fd, struct kv_pkbf *f)
 	if (st.st_size != kv_pkbf_file_bytes(f->header.length))
 		return KV_ERR_FILTER_SIZE;
 	f->fd = fd;
+	f->map = NULL;
 	return KV_OK;
 }
 
@@ -121,7 +122,7 @@ kv_pkbf_lookup(const struct kv_pkbf *f, const struct kv_pkbf_hash *h,
 	*listedp = false;
 	for (unsigned int i = 0; i < f->header.hashes; i++) {
 		bit = kv_pkbf_position(h, i, f->header.length);
-		if ((r = kv_pread(f->fd, &byte, 1,
+		if ((r = kv_read_at(f->fd, f->map, &byte, 1,
 			 KV_PKBF_HEADER_BYTES + (off_t)(bit / 8),
 			 KV_ERR_FILTER_SIZE)) != KV_OK)
 			return r;

@@ -33,6 +33,7 @@ struct kv_pkbf_header {
 struct kv_pkbf {
 	int fd;
 	struct kv_pkbf_header header;
+	const uint8_t *map; /* for kv_read_at; opening it maps nothing */
 };
 
 /* The two hashes of an SPKI. All its bit positions follow from them. */

@@ -5,6 +5,9 @@
 
 #include <sys/types.h>
 
+#include <stdint.h>
+#include <string.h>
+
 #include "kv_err.h"
 
 /*
@@ -13,5 +16,16 @@
  */
 KV_MUST_CHECK enum kv_err kv_pread(int fd, void *buf, size_t len, off_t offset,
     enum kv_err at_end);
+
+/* The same of a file that is mapped at map; NULL, as in a login: it is not. */
+KV_MUST_CHECK static inline enum kv_err
+kv_read_at(int fd, const uint8_t *map, void *buf, size_t len, off_t offset,
+    enum kv_err at_end)
+{
+	if (map == NULL)
+		return kv_pread(fd, buf, len, offset, at_end);
+	memcpy(buf, map + offset, len);
+	return KV_OK;
+}
 
 #endif

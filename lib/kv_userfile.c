@@ -136,12 +136,8 @@ is_secure(const struct stat *st, const struct kv_account *account,
 		return false;
 	if ((st->st_mode & S_IWGRP) == 0)
 		return true;
-	if (mode != KV_STRICTMODES_PRIVATE_GROUP)
-		return false;
-	if (account->private_group != KV_PRIVATE_GROUP_UNKNOWN &&
-	    st->st_gid == account->gid && st->st_uid == uid)
-		return account->private_group == KV_PRIVATE_GROUP_YES;
-	return is_private_group(st->st_gid, st->st_uid, uid);
+	return mode == KV_STRICTMODES_PRIVATE_GROUP &&
+	    is_private_group(st->st_gid, st->st_uid, uid);
 }
 
 /*

@@ -20,24 +20,11 @@ enum kv_strictmodes {
 	KV_STRICTMODES_NO,
 };
 
-enum kv_private_group {
-	KV_PRIVATE_GROUP_UNKNOWN = 0,
-	KV_PRIVATE_GROUP_YES,
-	KV_PRIVATE_GROUP_NO,
-};
-
 /* The account whose files are read. */
 struct kv_account {
 	const char *name;
 	uid_t uid;
 	const char *home; /* as sshd, read from / if it begins elsewhere */
-	/*
-	 * Whether the account is the only member of group gid, if the caller
-	 * knows it. Zeroes, as in a login: libc is asked, which reads all
-	 * accounts for each file that a group may write.
-	 */
-	enum kv_private_group private_group;
-	gid_t gid;
 };
 
 /*

@@ -254,8 +254,7 @@ lookup_in_filter(const struct kv_judge *j, size_t i,
 		snprintf(d->reason, sizeof(d->reason), "%s", f->why);
 		return false;
 	}
-	r = f->lookup != NULL ? f->lookup(f, h, &listed) :
-				kv_pkbf_lookup(&f->pkbf, h, &listed);
+	r = kv_pkbf_lookup(&f->pkbf, h, &listed);
 	if (r != KV_OK)
 		return note_failed_lookup(d, f->path, r);
 	if (listed) {
@@ -532,10 +531,7 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 	decide(j, d, lookup_key(j, key, d));
 	if (d->verdict == KV_VERDICT_CLEAN && j->config.denied.n == 0)
 		return;
-	if (j->digest != NULL)
-		j->digest(key, digest);
-	else
-		kv_fingerprint_digest(key, digest);
+	kv_fingerprint_digest(key, digest);
 	apply_lines(j, key, digest, now, d);
 }
 

@@ -29,22 +29,10 @@ enum kv_part {
 	KV_PART_CA, /* the CA that signed the certificate */
 };
 
-struct kv_filter;
-
-/* Looks up in an open filter. The answers are those of kv_pkbf_lookup. */
-typedef enum kv_err (*kv_lookup_fn)(const struct kv_filter *f,
-    const struct kv_pkbf_hash *h, bool *listedp);
-
 struct kv_filter {
 	const char *path;		/* in the config, or the caller's */
 	struct kv_pkbf pkbf;		/* fd is -1 if it is not open */
 	char why[KV_TRUSTED_WHY_BYTES]; /* and why it is not */
-	/*
-	 * Set by the command, which looks up many keys; NULL in a login:
-	 * kv_pkbf_lookup. arg is the function's own.
-	 */
-	kv_lookup_fn lookup;
-	const void *arg;
 };
 
 /* An exact list, and the file with the names of its sources. */
@@ -84,9 +72,6 @@ struct kv_judge {
 	size_t n_filters;
 	struct kv_list *list;
 	size_t n_lists;
-	/* As lookup of a filter; NULL in a login: kv_fingerprint_digest. */
-	void (*digest)(const struct kv_pubkey *key,
-	    uint8_t digest[static KV_SHA256_BYTES]);
 };
 
 /*

@@ -27,6 +27,7 @@ struct get {
 	char *url, *proxy; /* proxy is NULL for the environment's */
 	struct curl_slist *headers;
 	uint64_t timeout, stall_timeout, redirects, keep;
+	bool head_only;
 	struct network_head head;
 	size_t header_bytes;
 	bool too_long;
@@ -93,7 +94,6 @@ on_header(char *line, size_t size, size_t n, void *arg)
 		*h = (struct network_head){ 0 };
 	http_header_keep(line, len, "ETag", h->etag);
 	http_header_keep(line, len, "Last-Modified", h->last_modified);
-	http_header_keep(line, len, "Content-Range", h->range);
 	http_header_keep(line, len, "Content-Encoding", h->encoding);
 	http_header_keep(line, len, "Content-Type", h->type);
 	return len;
@@ -111,8 +111,8 @@ send_head(struct get *g)
 	    wait < 0)
 		wait = 0;
 	record_send(g->out, NETWORK_HEAD, R_VALUE(status), R_VALUE(wait),
-	    R_TEXT(h->etag), R_TEXT(h->last_modified), R_TEXT(h->range),
-	    R_TEXT(h->encoding), R_TEXT(h->type));
+	    R_TEXT(h->etag), R_TEXT(h->last_modified), R_TEXT(h->encoding),
+	    R_TEXT(h->type));
 	g->in_body = true;
 }
 
@@ -169,6 +169,7 @@ set_options(struct get *g)
 	SET(CURLOPT_HEADERDATA, g);
 	SET(CURLOPT_WRITEFUNCTION, on_body);
 	SET(CURLOPT_WRITEDATA, g);
+	SET(CURLOPT_NOBODY, g->head_only ? 1L : 0L);
 	SET(CURLOPT_BUFFERSIZE, (long)NETWORK_DATA_BYTES);
 #if LIBCURL_VERSION_NUM >= 0x075500
 	SET(CURLOPT_PROTOCOLS_STR, "https");
@@ -245,6 +246,18 @@ find_reason(const struct get *g, CURLcode code)
 	    g->error;
 }
 
+/* After some failures, libcurl 7.88 takes no CURLOPT_BUFFERSIZE any more. */
+static void
+begin_anew(void)
+{
+	CURL *fresh = curl_easy_init();
+
+	if (fresh == NULL)
+		return;
+	curl_easy_cleanup(curl);
+	curl = fresh;
+}
+
 static void
 run(struct get *g)
 {
@@ -269,6 +282,8 @@ run(struct get *g)
 	else
 		send_end(g, find_cause(code),
 		    code == CURLE_OK ? "" : find_reason(g, code));
+	if (code != CURLE_OK)
+		begin_anew();
 }
 
 /* Takes the lines of headers. */
@@ -297,7 +312,8 @@ read_order(struct get *g, struct kv_bytes *b)
 
 	if ((g->url = record_copy_text(b)) == NULL ||
 	    !record_get(b, R_ANY(g->timeout), R_ANY(g->stall_timeout),
-		R_ANY(g->redirects), R_ANY(g->keep), R_FLAG(has_proxy)) ||
+		R_ANY(g->redirects), R_ANY(g->keep), R_FLAG(g->head_only),
+		R_FLAG(has_proxy)) ||
 	    (g->proxy = record_copy_text(b)) == NULL)
 		return false;
 	if (!has_proxy) {

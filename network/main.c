@@ -4,14 +4,16 @@
  * (wire/network.h). Before it does, it gives up all else (wall/wall.h), but for
  * what finding the addresses of hosts needs.
  */
+#include <dlfcn.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "get.h"
-#include "names.h"
 #include "scan.h"
 #include "url.h"
 #include "wall/enter.h"
@@ -81,6 +83,34 @@ static const int calls[] = {
 	SCMP_SYS(uname),
 	SCMP_SYS(write),
 	SCMP_SYS(writev),
+};
+
+/*
+ * What it reads behind the wall: of the system, to find the addresses of hosts,
+ * and CAs.
+ */
+static const char *const paths[] = {
+	"/etc/gai.conf",
+	"/etc/host.conf",
+	"/etc/hostname",
+	"/etc/hosts",
+	"/etc/mdns.allow",
+	"/etc/nsswitch.conf",
+	"/etc/resolv.conf",
+	"/etc/services",
+	"/run/systemd/resolve",
+	/* Public certificates: keys are in folders beside these. */
+	"/etc/ca-certificates",
+	"/etc/pki/ca-trust",
+	"/etc/pki/tls/cert.pem",
+	"/etc/pki/tls/certs",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/certs",
+	"/usr/local/share/ca-certificates",
+	"/usr/share/ca-certificates",
+	"/usr/share/pki",
+	"/var/lib/ca-certificates",
 };
 
 static struct record_out out = { .fd = STDOUT_FILENO };
@@ -163,6 +193,54 @@ obey_order(struct orders *o, uint8_t tag, struct kv_bytes b)
 	}
 }
 
+/* The libraries that nsswitch.conf(5) names: behind the wall no code is loaded. */
+#ifdef __GLIBC__
+
+/* A service is a word; actions are in brackets. */
+static void
+load_services(char *line)
+{
+	char library[64], *rest;
+
+	for (char *word = strtok_r(line, " \t\n", &rest); word != NULL;
+	     word = strtok_r(NULL, " \t\n", &rest)) {
+		if (*word == '#')
+			return;
+		/* No folder may be in it: glibc takes none, either. */
+		if (*word == '[' || strchr(word, '/') != NULL)
+			continue;
+		snprintf(library, sizeof(library), "libnss_%.40s.so.2", word);
+		(void)dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+	}
+}
+
+static void
+load_name_services(void)
+{
+	static const char start[] = "hosts:";
+	FILE *f = fopen("/etc/nsswitch.conf", "re");
+	char line[1024];
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		const char *p = line + strspn(line, " \t");
+
+		if (strncmp(p, start, sizeof(start) - 1) == 0)
+			load_services(line + (p - line) + sizeof(start) - 1);
+	}
+	if (f != NULL)
+		fclose(f);
+}
+
+#else
+
+/* musl has no such libraries, and glibc's would not work in it. */
+static void
+load_name_services(void)
+{
+}
+
+#endif
+
 /*
  * The front is told by such signals, too, and ends this program. Beyond the
  * limit of a file, write(2) shall fail with EFBIG.
@@ -181,9 +259,11 @@ int
 main(void)
 {
 	static struct orders orders = { .socket = STDIN_FILENO };
-	struct wall_kept kept = {
+	const struct wall_kept kept = {
 		.memory = MEMORY_BYTES,
 		.connects = true,
+		.path = paths,
+		.n_paths = sizeof(paths) / sizeof(paths[0]),
 		.call = calls,
 		.n_calls = sizeof(calls) / sizeof(calls[0]),
 	};
@@ -195,8 +275,7 @@ main(void)
 	/* libcurl readies libcrypto for libssh, too. */
 	if (!receive_start(&orders) || !get_start())
 		return CLI_UNCHECKED;
-	names_load();
-	kept.path = names_paths(&kept.n_paths);
+	load_name_services();
 	walls = wall_enter(&kept);
 	walls |= wall_refuse_calls(&kept);
 	send_hello(walls);

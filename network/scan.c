@@ -459,8 +459,6 @@ scan_obey(struct kv_bytes b, struct record_out *out)
 	/* Later versions of libssh log errors only on this level. */
 	ssh_set_log_level(SSH_LOG_TRACE);
 	scan(&h);
-	record_begin(out, NETWORK_SCANNED);
-	record_end(out);
-	record_flush(out);
+	record_send_last(out, NETWORK_SCANNED);
 	return true;
 }

@@ -181,6 +181,16 @@ any_message(struct parser *p, char *w[], int n)
 	hand(MESSAGE, p, w, n);
 }
 
+/* Whether the value stays, or the keyword sets it by these words and this flag. */
+static bool
+only(int value, const char *name, const struct word_value *table,
+    const bool *seen)
+{
+	return value == 201 ||
+	    (value == set_to && is_word(first, name) && handed_table == table &&
+		handed_seen == seen);
+}
+
 /* Each keyword has its own value, its own words and its own flag. */
 void
 keyword(void)
@@ -203,44 +213,24 @@ keyword(void)
 	}
 	PROVE(n_words < 1 || ps.failed == (handed == NOTHING),
 	    "another keyword is a mistake");
-	PROVE(c.on_hit == 201 ||
-		((int)c.on_hit == set_to && is_word(first, "onhit") &&
-		    handed_table == deny_warn &&
-		    handed_seen == &ps.seen_on_hit),
+	PROVE(only((int)c.on_hit, "onhit", deny_warn, &ps.seen_on_hit),
 	    "only OnHit, deny or warn");
-	PROVE(c.on_probable == 201 ||
-		((int)c.on_probable == set_to && is_word(first, "onprobable") &&
-		    handed_table == deny_warn &&
-		    handed_seen == &ps.seen_on_probable),
+	PROVE(only((int)c.on_probable, "onprobable", deny_warn,
+		  &ps.seen_on_probable),
 	    "only OnProbable, deny or warn");
-	PROVE(c.on_error == 201 ||
-		((int)c.on_error == set_to && is_word(first, "onerror") &&
-		    handed_table == deny_allow &&
-		    handed_seen == &ps.seen_on_error),
+	PROVE(only((int)c.on_error, "onerror", deny_allow, &ps.seen_on_error),
 	    "only OnError, deny or allow");
-	PROVE(c.on_unsupported == 201 ||
-		((int)c.on_unsupported == set_to &&
-		    is_word(first, "onunsupported") &&
-		    handed_table == deny_allow &&
-		    handed_seen == &ps.seen_on_unsupported),
+	PROVE(only((int)c.on_unsupported, "onunsupported", deny_allow,
+		  &ps.seen_on_unsupported),
 	    "only OnUnsupported, deny or allow");
-	PROVE(c.strictmodes == 201 ||
-		((int)c.strictmodes == set_to &&
-		    is_word(first, "strictmodes") &&
-		    handed_table == strictmodes &&
-		    handed_seen == &ps.seen_strictmodes),
+	PROVE(only((int)c.strictmodes, "strictmodes", strictmodes,
+		  &ps.seen_strictmodes),
 	    "only StrictModes");
-	PROVE(c.wildcards == 201 ||
-		((int)c.wildcards == set_to &&
-		    is_word(first, "authorizedkeysfilewildcards") &&
-		    handed_table == wildcards &&
-		    handed_seen == &ps.seen_wildcards),
+	PROVE(only((int)c.wildcards, "authorizedkeysfilewildcards", wildcards,
+		  &ps.seen_wildcards),
 	    "only AuthorizedKeysFileWildcards");
-	PROVE(c.syslog_facility == 201 ||
-		(c.syslog_facility == set_to &&
-		    is_word(first, "syslogfacility") &&
-		    handed_table == facilities &&
-		    handed_seen == &ps.seen_facility),
+	PROVE(only(c.syslog_facility, "syslogfacility", facilities,
+		  &ps.seen_facility),
 	    "only SyslogFacility");
 	if (handed == ADD) {
 		bool filter = handed_path == c.filter;
@@ -829,17 +819,8 @@ first_day(void)
 	PROVE(kv_config_read_date("1970-01-01", &days) && days == 0, "0");
 }
 
-void
-next_day(void)
-{
-	step(false);
-}
-
-void
-next_year(void)
-{
-	step(true);
-}
+PROOF(next_day, step(false))
+PROOF(next_year, step(true))
 
 static int says_first, says_second;
 static size_t said;
@@ -922,17 +903,8 @@ find(bool allows)
 	PROVE(!counts || found <= &some_lines[i], "the first one");
 }
 
-void
-find_allowed(void)
-{
-	find(true);
-}
-
-void
-find_denied(void)
-{
-	find(false);
-}
+PROOF(find_allowed, find(true))
+PROOF(find_denied, find(false))
 
 void
 message(void)

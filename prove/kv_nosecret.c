@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The table of points is written a second time by tests/oracle/nosecret.py, from RFC
- * 8032 and the curves' parameters: nosecret_table.h. Numbers have the size of real
- * keys where the code looks at bytes. Where it divides they are small; a step of the
- * division is proved for every word and divisor, and for a modulus of 2 words.
- * That a prime divides a number if it divides the rest of it, and what a multiplication
- * by its inverse says, is arithmetic: see kv_nosecret.c. tests/unit/test_nosecret.c divides all numbers of 16 bits, and by
- * moduli of DSA that are small.
+ * The table of points is computed a second time by tests/oracle/nosecret.py, from RFC
+ * 8032 and the curves' parameters: run.py has it write nosecret_table.h. Numbers have
+ * the size of real keys where the code looks at bytes. Where it divides they are small;
+ * a step of the division is proved for every word and divisor, and for a modulus of 2
+ * words. That a prime divides a number if it divides the rest of it, and what a
+ * multiplication by its inverse says, is arithmetic: see kv_nosecret.c.
+ * tests/unit/test_nosecret.c divides all numbers of 16 bits, and by moduli of DSA that
+ * are small.
  *
  * shrink lib/kv_nosecret.c: #define DSA_WORDS (KV_MPINT_MAX_BYTES / 4) -> #define DSA_WORDS 2
  * proof  ed25519 [quick] --minisat --unwind 34: Ed25519 keys, in hardware, too
@@ -20,7 +21,7 @@
  * proof  chunk [quick] --minisat --no-conversion-check --unwind 17: any 15 bytes
  * proof  step [quick] --minisat --no-conversion-check --replace product_of:any_product --unwind 2: every divisor, every chunk, every rest, any products that fit
  * proof  limb_left [quick] --minisat --no-conversion-check --replace product_of:any_multiple --unwind 2: every divisor, every rest, any multiple that fits
- * proof  primes [quick] --minisat --no-conversion-check --replace product_of:any_product_of --unwind 7: every divisor, every rest, any products
+ * proof  primes [quick] --minisat --no-conversion-check --replace product_of:any_product_of --unwind 8: every divisor, every rest, any products
  * proof  division [quick] --minisat --replace read_chunk:any_chunk --replace append_chunk:any_sum --replace shorten:any_limb --replace has_prime:any_prime --unwind MODULUS+2: numbers of up to MODULUS bytes, any answer of what divides
  * proof  bit [quick] --minisat --no-conversion-check --unwind 3: every modulus of up to 2 words, every number below it, a bit more
  * proof  small [quick] --minisat --no-conversion-check --unwind 3: the same; 0, 1 and the number before the modulus
@@ -88,11 +89,7 @@ edwards(enum kv_keytype type, size_t field)
 	PROVE(known || source == NULL, "and no other point");
 }
 
-void
-ed25519(void)
-{
-	edwards(nondet_bool() ? KV_KEY_ED25519 : KV_KEY_SK_ED25519, 0);
-}
+PROOF(ed25519, edwards(nondet_bool() ? KV_KEY_ED25519 : KV_KEY_SK_ED25519, 0))
 
 void
 composite(void)
@@ -118,24 +115,11 @@ ecdsa(enum kv_keytype type, const uint8_t *table, size_t len)
 	PROVE(known || source == NULL, "and no other point");
 }
 
-void
-p256(void)
-{
-	ecdsa(nondet_bool() ? KV_KEY_ECDSA_P256 : KV_KEY_SK_ECDSA_P256,
-	    table_nistp256[0], 32);
-}
-
-void
-p384(void)
-{
-	ecdsa(KV_KEY_ECDSA_P384, table_nistp384[0], 48);
-}
-
-void
-p521(void)
-{
-	ecdsa(KV_KEY_ECDSA_P521, table_nistp521[0], 66);
-}
+PROOF(p256,
+    ecdsa(nondet_bool() ? KV_KEY_ECDSA_P256 : KV_KEY_SK_ECDSA_P256,
+	table_nistp256[0], 32))
+PROOF(p384, ecdsa(KV_KEY_ECDSA_P384, table_nistp384[0], 48))
+PROOF(p521, ecdsa(KV_KEY_ECDSA_P521, table_nistp521[0], 66))
 
 static struct kv_pubkey key;
 static bool divides;
@@ -202,35 +186,33 @@ words(void)
 void
 table(void)
 {
-	const size_t entries = COUNT(divisors) * PRIMES;
-	size_t found = 0;
-	limb m = 1;
+	static size_t found[1000];
 
-	/* The last prime of the table is the first one again. */
-	for (unsigned int n = 3; n < 1001 && found < entries; n++) {
-		const struct divisor *d = &divisors[found / PRIMES];
-		const unsigned int p = n == 1000 ? 3 : n;
-		bool prime = true;
+	for (size_t i = 0; i < COUNT(divisors) * PRIMES; i++) {
+		const struct divisor *d = &divisors[i / PRIMES];
+		const limb most = d->prime[i % PRIMES].most;
+		const limb p = most > 0 ? (limb)-1 / most : 0;
 
-		for (unsigned int i = 2; i * i <= p; i++)
-			prime = prime && p % i != 0;
-		if (!prime)
-			continue;
-		PROVE((limb)(d->prime[found % PRIMES].inverse * p) == 1,
-		    "every odd prime, in order");
-		PROVE(d->prime[found % PRIMES].most == (limb)-1 / p,
+		PROVE(p >= 3 && p < COUNT(found) && most == (limb)-1 / p,
 		    "the most that fits");
-		m *= p;
-		if (++found % PRIMES != 0)
-			continue;
-		PROVE(d->m == m && m < DIVISOR_MAX, "the product");
-		m = 1;
+		PROVE((limb)(d->prime[i % PRIMES].inverse * p) == 1,
+		    "the inverse of the prime");
+		PROVE(d->m % p == 0, "it divides the product");
+		found[p]++;
 	}
-	PROVE(found == entries, "no other number");
+	for (unsigned int n = 0; n < COUNT(found); n++) {
+		bool prime = n >= 3;
+
+		for (unsigned int i = 2; i * i <= n; i++)
+			prime = prime && n % i != 0;
+		PROVE(found[n] == (prime ? 1 + (n == 3) : 0),
+		    "every odd prime once, and 3 twice");
+	}
 	for (size_t i = 0; i < COUNT(divisors); i++) {
 		const struct divisor *d = &divisors[i];
 		const wide power = (wide)1 << 8 * CHUNK_BYTES;
 
+		PROVE(d->m < DIVISOR_MAX, "the product");
 		PROVE((limb)(d->inverse * d->m) == 1, "the inverse");
 		PROVE(d->low < d->m && (power - d->low) % d->m == 0,
 		    "the power of 2");

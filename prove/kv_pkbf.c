@@ -89,7 +89,7 @@ open_fd(void)
 	PROVE(r == KV_OK || f.fd == -1, "an error leaves fd to the caller");
 	if (r != KV_OK)
 		return;
-	PROVE(f.fd == 7, "owns fd");
+	PROVE(f.fd == 7 && f.map == NULL, "owns fd, and maps nothing");
 	PROVE(f.header.length >= 3 && f.header.length <= 40, "a length");
 	PROVE(size == 24 + ((off_t)1 << f.header.length) / 8, "all is there");
 	PROVE(f.header.hashes > 0, "has hashes");

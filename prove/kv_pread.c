@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * source lib/kv_pread.c
+ * proof  mapped [quick] --unwind ROOM+2: up to ROOM bytes of a file that is mapped
  * proof  all_of_it [quick] --unwind ROOM+BAD+2: up to ROOM bytes at any offset, BAD reads that are interrupted
  */
 #define ROOM 4
@@ -60,4 +61,19 @@ all_of_it(void)
 	PROVE(r != KV_ERR_LIST_SIZE || size < room, "at_end only at the end");
 	PROVE(r == KV_OK || r == KV_ERR_LIST_SIZE || r == KV_ERR_SYSTEM,
 	    "no other error");
+}
+
+void
+mapped(void)
+{
+	const uint8_t *map = any_bytes(ROOM);
+	size_t from = any_size_up_to(ROOM), at = any_size_up_to(ROOM - 1);
+
+	room = any_size_up_to(ROOM);
+	GIVEN(from + room <= ROOM);
+	to = any_bytes(ROOM);
+	PROVE(kv_read_at(7, map, to, room, (off_t)from, KV_ERR_LIST_SIZE) ==
+		KV_OK,
+	    "nothing fails");
+	PROVE(at >= room || to[at] == map[from + at], "every byte");
 }

@@ -423,59 +423,15 @@ fields(enum kv_keytype from, enum kv_keytype to)
 			fields_of((enum kv_keytype)t);
 }
 
-void
-rsa(void)
-{
-	fields(KV_KEY_RSA, KV_KEY_RSA);
-}
-
-void
-dsa(void)
-{
-	fields(KV_KEY_DSA, KV_KEY_DSA);
-}
-
-void
-p256(void)
-{
-	fields(KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P256);
-}
-
-void
-p384(void)
-{
-	fields(KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P384);
-}
-
-void
-p521(void)
-{
-	fields(KV_KEY_ECDSA_P521, KV_KEY_ECDSA_P521);
-}
-
-void
-edwards(void)
-{
-	fields(KV_KEY_ED25519, KV_KEY_ED448);
-}
-
-void
-sk_ed25519(void)
-{
-	fields(KV_KEY_SK_ED25519, KV_KEY_SK_ED25519);
-}
-
-void
-sk_p256(void)
-{
-	fields(KV_KEY_SK_ECDSA_P256, KV_KEY_SK_ECDSA_P256);
-}
-
-void
-mldsa44(void)
-{
-	fields(KV_KEY_MLDSA44_ED25519, KV_KEY_MLDSA44_ED25519_OLD);
-}
+PROOF(rsa, fields(KV_KEY_RSA, KV_KEY_RSA))
+PROOF(dsa, fields(KV_KEY_DSA, KV_KEY_DSA))
+PROOF(p256, fields(KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P256))
+PROOF(p384, fields(KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P384))
+PROOF(p521, fields(KV_KEY_ECDSA_P521, KV_KEY_ECDSA_P521))
+PROOF(edwards, fields(KV_KEY_ED25519, KV_KEY_ED448))
+PROOF(sk_ed25519, fields(KV_KEY_SK_ED25519, KV_KEY_SK_ED25519))
+PROOF(sk_p256, fields(KV_KEY_SK_ECDSA_P256, KV_KEY_SK_ECDSA_P256))
+PROOF(mldsa44, fields(KV_KEY_MLDSA44_ED25519, KV_KEY_MLDSA44_ED25519_OLD))
 
 void
 parse(void)

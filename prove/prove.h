@@ -23,6 +23,13 @@
 /* Leaves out the inputs for which this does not hold: the bounds of the proof. */
 #define GIVEN(condition) __CPROVER_assume(condition)
 
+/* A proof that is one call. */
+#define PROOF(name, call) \
+	void name(void) \
+	{ \
+		call; \
+	}
+
 bool nondet_bool(void);
 char nondet_char(void);
 uint8_t nondet_byte(void);

@@ -38,13 +38,10 @@ static void
 send_key(struct record_out *o, uint64_t number, const struct kv_line *line,
     const struct judging *j)
 {
-	const unsigned int flags = kv_line_has_option(line->options,
-				       "cert-authority") ?
-	    READING_CA :
-	    0;
+	const bool is_ca = kv_line_has_option(line->options, "cert-authority");
 
 	record_begin(o, READING_LINE_KEY);
-	record_add(o, R_ANY(number), R_VALUE(flags));
+	record_add(o, R_ANY(number), R_FLAG(is_ca));
 	reading_add_blob(o, &line->key.key);
 	reading_add_blob(o, &line->key.ca);
 	record_add(o, R_SPAN(line->comment));
@@ -110,7 +107,5 @@ account_lines_read(struct record_out *out, int fd, const struct kv_judge *judge,
 		else if (more)
 			read_line(out, lines.number, text, &j);
 	}
-	record_begin(out, READING_LINES_END);
-	record_end(out);
-	record_flush(out);
+	record_send_last(out, READING_LINES_END);
 }

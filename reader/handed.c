@@ -73,8 +73,7 @@ read_setup(struct kv_bytes b, struct setup *s)
 {
 	uint64_t version;
 
-	if (!record_get(&b, R_ANY(version), R_ANY(s->threads), R_ANY(s->flags),
-		R_ANY(s->total)) ||
+	if (!record_get(&b, R_ANY(version), R_ANY(s->flags), R_ANY(s->total)) ||
 	    version != READING_VERSION ||
 	    (s->config = record_copy_text(&b)) == NULL)
 		return false;

@@ -11,7 +11,7 @@
 
 /* What READING_SETUP says. */
 struct setup {
-	uint64_t threads, flags, total;
+	uint64_t flags, total;
 	const char *config; /* NULL: the defaults */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];

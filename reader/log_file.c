@@ -12,9 +12,8 @@
 /* A log that is read. */
 struct log_file {
 	struct record_out *out;
-	bool began;   /* there is one */
-	bool again;   /* for the years of lines that have none */
-	bool keyless; /* logins without a key are told, too */
+	bool began; /* there is one */
+	bool again; /* for the years of lines that have none */
 	int64_t modified;
 	struct syslog_years years;
 	struct syslog_line first; /* the first line without a year */
@@ -37,12 +36,11 @@ may_be_login(const char *entry)
 	return strstr(entry, "Partial ") != NULL || outcome_may_be(entry);
 }
 
-/* Whether the message tells of a login that counts. */
+/* Whether the message tells of a login, also of one without a key. */
 static bool
-parse_login(const struct log_file *r, const char *message, struct accepted *a)
+parse_login(const char *message, struct accepted *a)
 {
-	return accepted_parse(message, a) ||
-	    (r->keyless && accepted_parse_keyless(message, a));
+	return accepted_parse(message, a) || accepted_parse_keyless(message, a);
 }
 
 /* Tells what a message of sshd's says: a login, or what became of one. */
@@ -57,9 +55,10 @@ read_message(struct log_file *r, const char *message, uint64_t process,
 	};
 
 	if (process != 0 && l.says != OUTCOME_NOTHING)
-		reading_send_outcome(r->out, &l);
-	if (parse_login(r, message, &l.a))
-		reading_send_login(r->out, &l);
+		record_send(r->out, READING_LOGIN_OUTCOME,
+		    READING_OUTCOME_FIELDS(&l));
+	if (parse_login(message, &l.a))
+		record_send(r->out, READING_LOGIN, READING_LOGIN_FIELDS(&l));
 }
 
 static void
@@ -78,9 +77,9 @@ read_entry(struct log_file *r, const char *line, size_t len)
 	origin = journal_line_parse(line, len, message, &seconds, &process);
 	if (origin == JOURNAL_SSHD)
 		read_message(r, message, process, seconds);
-	else if (origin == JOURNAL_STDERR && parse_login(r, message, &a))
+	else if (origin == JOURNAL_STDERR && accepted_parse(message, &a))
 		r->end.from_stderr++;
-	else if (origin == JOURNAL_UNKNOWN && parse_login(r, message, &a))
+	else if (origin == JOURNAL_UNKNOWN && accepted_parse(message, &a))
 		r->end.from_unknown++;
 }
 
@@ -106,8 +105,9 @@ read_text(struct log_file *r, const struct syslog_line *l)
 		return;
 	if (known)
 		read_message(r, l->message, l->process, seconds);
-	else if (parse_login(r, l->message, &undated.a))
-		reading_send_login(r->out, &undated);
+	else if (parse_login(l->message, &undated.a))
+		record_send(r->out, READING_LOGIN,
+		    READING_LOGIN_FIELDS(&undated));
 }
 
 static void
@@ -131,7 +131,8 @@ on_key_line(char *line, size_t len, void *arg)
 
 	(void)len;
 	if (log_decision_parse(line, &d))
-		reading_send_log_key(r->out, &d);
+		record_send(r->out, READING_LOG_KEY,
+		    READING_LOG_KEY_FIELDS(&d));
 }
 
 static void
@@ -139,7 +140,7 @@ send_since(struct log_file *r)
 {
 	if (r->since == r->since_sent)
 		return;
-	reading_send_log_since(r->out, r->since);
+	record_send(r->out, READING_LOG_SINCE, READING_SINCE_FIELDS(r->since));
 	r->since_sent = r->since;
 }
 
@@ -151,10 +152,8 @@ on_more(int fd, void *arg)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	send_since(r);
-	record_begin(r->out,
+	record_send_last(r->out,
 	    poll(&p, 1, 0) == 0 ? READING_WAITING : READING_READ);
-	record_end(r->out);
-	record_flush(r->out);
 }
 
 /* Finds the years of the lines, now that all were read. */
@@ -194,9 +193,7 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 	} else {
 		r = (struct log_file){
 			.out = out,
-			.began = what == READING_LOG_LOGINS ||
-			    what == READING_LOG_SESSIONS,
-			.keyless = what == READING_LOG_SESSIONS,
+			.began = what == READING_LOG_LOGINS,
 			.modified = modified,
 		};
 	}
@@ -205,7 +202,7 @@ log_file_read(struct record_out *out, struct kv_bytes b, int fd)
 	if (log_lines_read(&lines, fd, r.end.why) && !r.again)
 		find_years(&r);
 	send_since(&r);
-	reading_send_log_end(out, &r.end);
+	record_send(out, READING_LOG_END, READING_LOG_END_FIELDS(&r.end));
 	record_flush(out);
 	return true;
 }

@@ -5,27 +5,27 @@
  * (wire/reading.h). Before it reads the first of them, it gives up all else
  * (wall/wall.h).
  */
-#include <sys/socket.h>
+#include <sys/mman.h>
 
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "command.h"
 #include "handed.h"
 #include "keys/unpack.h"
 #include "account_lines.h"
 #include "log_file.h"
-#include "pool.h"
 #include "reading/facts.h"
 #include "reading/keys.h"
+#include "reading/report.h"
 #include "wall/enter.h"
 
-/* Memory for the process, and for each thread, which may unpack a file. */
-#define BASE_BYTES ((uint64_t)768 * 1024 * 1024)
-#define THREAD_BYTES \
-	((uint64_t)24 * 1024 * 1024 + UNPACK_PACKED_MAX * UNPACK_XZ_BYTES)
+/* Memory for the process, which may unpack a file. */
+#define MEMORY_BYTES \
+	((uint64_t)792 * 1024 * 1024 + UNPACK_PACKED_MAX * UNPACK_XZ_BYTES)
 
 static struct record_out out = { .fd = STDOUT_FILENO };
 
@@ -76,16 +76,12 @@ static bool
 get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 {
 	static char path[READING_PACKET_BYTES];
-	uint64_t flags;
 
 	*file = (struct input_file){ .path = path };
-	if (!record_get(&b, R_TEXT(path), R_ANY(flags), R_ANY(file->size)) ||
-	    (file->fd = orders_next_descriptor(o)) == -1)
-		return false;
-	file->walked = (flags & READING_WALKED) != 0;
-	file->regular = (flags & READING_REGULAR) != 0;
-	file->fifo = (flags & READING_FIFO) != 0;
-	return true;
+	return record_get(&b, R_TEXT(path), R_FLAG(file->walked),
+		   R_FLAG(file->regular), R_FLAG(file->fifo),
+		   R_ANY(file->size)) &&
+	    (file->fd = orders_next_descriptor(o)) != -1;
 }
 
 /* Takes READING_PROBLEM. The same. */
@@ -99,32 +95,183 @@ get_problem(struct kv_bytes b, struct input_problem *problem)
 	return record_get(&b, R_TEXT(path), R_TEXT(reason));
 }
 
+static off_t
+filter_bytes(const struct kv_pkbf *f)
+{
+	/* One that could not be opened has no header. */
+	return f->fd == -1 ? 0 : kv_pkbf_file_bytes(f->header.length);
+}
+
+static off_t
+list_bytes(const struct kv_blocklist *l)
+{
+	return (off_t)(l->records * KV_BLOCKLIST_RECORD_BYTES);
+}
+
+static const uint8_t *
+map_file(int fd, off_t bytes)
+{
+	void *p;
+
+	/* With 32 bits there is no room for the largest. */
+	if (fd == -1 || bytes != (off_t)(size_t)bytes)
+		return NULL;
+	p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, 0);
+	return p != MAP_FAILED ? p : NULL;
+}
+
+/*
+ * Maps the judge's filters and lists into memory, to the process's end, so that
+ * a look-up makes no system call. A file that cannot be mapped is read.
+ *
+ * If another program cuts a file short meanwhile, a look-up behind its new end
+ * ends the process (SIGBUS), and the front says so.
+ */
+static void
+map_files(struct kv_judge *j)
+{
+	for (size_t i = 0; i < j->n_filters; i++)
+		j->filter[i].pkbf.map = map_file(j->filter[i].pkbf.fd,
+		    filter_bytes(&j->filter[i].pkbf));
+	for (size_t i = 0; i < j->n_lists; i++)
+		j->list[i].blocklist.map = map_file(j->list[i].blocklist.fd,
+		    list_bytes(&j->list[i].blocklist));
+}
+
+/*
+ * By lseek(2), which a process behind a wall may call, where fstat(2) of some
+ * systems takes a path. Nothing else reads at the offset of the descriptor.
+ */
 static bool
-obey_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct pool *pool)
+is_cut(const uint8_t *map, int fd, off_t bytes)
+{
+	return map != NULL && lseek(fd, 0, SEEK_END) != bytes;
+}
+
+/*
+ * The path of a mapped file that is not as long any more as it was: bits read as
+ * zeros in its last page. NULL: all are.
+ */
+static const char *
+find_cut(const struct kv_judge *j)
+{
+	for (size_t i = 0; i < j->n_filters; i++) {
+		const struct kv_pkbf *f = &j->filter[i].pkbf;
+
+		if (is_cut(f->map, f->fd, filter_bytes(f)))
+			return j->filter[i].path;
+	}
+	for (size_t i = 0; i < j->n_lists; i++) {
+		const struct kv_blocklist *l = &j->list[i].blocklist;
+
+		if (is_cut(l->map, l->fd, list_bytes(l)))
+			return j->list[i].path;
+	}
+	return NULL;
+}
+
+/* What read_report reads for. */
+struct reported {
+	struct report *report;
+	const struct kv_judge *judge;
+	struct progress *progress;
+};
+
+static void
+count_key(const struct input_key *key, void *arg)
+{
+	const struct reported *to = arg;
+
+	report_key(to->report, key);
+}
+
+static void
+count_problem(const struct input_problem *problem, void *arg)
+{
+	const struct reported *to = arg;
+
+	report_problem(to->report, problem);
+}
+
+static void
+count_file(const char *path, void *arg)
+{
+	const struct reported *to = arg;
+
+	(void)path;
+	to->report->files++;
+}
+
+/* What was found by a file that was cut short is not sent. */
+static void
+refuse_cut(const struct kv_judge *judge)
+{
+	const struct input_problem cut = {
+		.path = find_cut(judge),
+		.reason = "was cut short while keys were looked up in it",
+	};
+
+	if (cut.path == NULL)
+		return;
+	record_clear(&out);
+	finding_send_problem(&out, READING_FOUND_PROBLEM, &cut);
+	record_flush(&out);
+	exit(CLI_UNCHECKED);
+}
+
+static void
+count_bytes(uint64_t bytes, void *arg)
+{
+	const struct reported *to = arg;
+
+	refuse_cut(to->judge);
+	if (bytes > 0) {
+		progress_add(to->progress, bytes);
+		record_flush(&out);
+	} else {
+		record_send_last(&out, READING_WAITING);
+	}
+}
+
+static bool
+obey_order(struct orders *o, uint8_t tag, struct kv_bytes b,
+    const struct input_sink *sink)
 {
 	struct input_file file;
 	struct input_problem problem;
 
 	if (tag == READING_FILE && get_file(o, b, &file)) {
-		pool_read(pool, &file);
+		input_read_file(&file, sink);
+		close(file.fd);
 		return true;
 	}
 	if (tag != READING_PROBLEM || !get_problem(b, &problem))
 		return false;
-	pool_problem(pool, &problem);
+	sink->problem(&problem, sink->arg);
 	return true;
 }
 
 /* Reads all files. False if an order is not as the front sends them. */
 static bool
-read_files(struct orders *o, struct pool *pool)
+read_files(struct orders *o, struct report *r, struct progress *progress)
 {
+	struct reported to = { r, r->judge, progress };
+	struct input_room room = { 0 };
+	const struct input_sink sink = {
+		.key = count_key,
+		.problem = count_problem,
+		.file = count_file,
+		.progress = count_bytes,
+		.arg = &to,
+		.room = &room,
+	};
 	struct kv_bytes b;
 	uint8_t tag;
 	bool ok = true;
 
 	while (ok && (ok = orders_next(o, &tag, &b)) && tag != READING_END)
-		ok = obey_order(o, tag, b, pool);
+		ok = obey_order(o, tag, b, &sink);
+	input_room_free(&room);
 	return ok;
 }
 
@@ -132,13 +279,14 @@ read_files(struct orders *o, struct pool *pool)
 static uint64_t
 find_memory(const struct setup *setup)
 {
-	const uint64_t most = BASE_BYTES + setup->threads * THREAD_BYTES;
 	const long pages = sysconf(_SC_PHYS_PAGES);
 	const uint64_t half = pages > 0 ?
 	    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 2 :
 	    0;
 
-	return (setup->flags & READING_WEAK) != 0 && half > most ? half : most;
+	return (setup->flags & READING_WEAK) != 0 && half > MEMORY_BYTES ?
+	    half :
+	    MEMORY_BYTES;
 }
 
 static void
@@ -149,24 +297,10 @@ send_key(const struct input_key *key, void *arg)
 }
 
 static void
-send_fingerprint(const struct input_fingerprint *f, void *arg)
-{
-	(void)arg;
-	reading_send_fingerprint(&out, f);
-}
-
-static void
 send_key_problem(const struct input_problem *problem, void *arg)
 {
 	(void)arg;
 	finding_send_problem(&out, READING_FOUND_PROBLEM, problem);
-}
-
-static void
-send_key_note(const struct input_problem *note, void *arg)
-{
-	(void)arg;
-	finding_send_problem(&out, READING_NOTE, note);
 }
 
 static void
@@ -180,9 +314,7 @@ static void
 send_key_progress(uint64_t bytes, void *arg)
 {
 	(void)arg;
-	record_begin(&out, bytes == 0 ? READING_WAITING : READING_READ);
-	record_end(&out);
-	record_flush(&out);
+	record_send_last(&out, bytes == 0 ? READING_WAITING : READING_READ);
 }
 
 /* judge is of the keys of lines; NULL: these are not judged. */
@@ -190,17 +322,10 @@ static bool
 obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
     const struct input_sink *sink, const struct kv_judge *judge)
 {
-	struct input_file file;
-	struct input_problem problem = { 0 };
 	int64_t used;
 	bool ok;
 	int fd;
 
-	if (tag == READING_FILE && get_file(o, b, &file)) {
-		input_read_file(&file, sink);
-		close(file.fd);
-		return true;
-	}
 	if (tag == READING_LINES && record_get(&b, R_NUMBER(used, INT64_MAX)) &&
 	    (fd = orders_next_descriptor(o)) != -1) {
 		account_lines_read(&out, fd, judge, used);
@@ -212,10 +337,7 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 		close(fd);
 		return ok;
 	}
-	if (tag != READING_PROBLEM || !get_problem(b, &problem))
-		return false;
-	send_key_problem(&problem, NULL);
-	return true;
+	return obey_order(o, tag, b, sink);
 }
 
 /* Sends the keys of all files, for a front that does more than judge them. */
@@ -227,13 +349,9 @@ read_keys(struct orders *o, const struct setup *setup,
 	const struct input_sink sink = {
 		.key = send_key,
 		.problem = send_key_problem,
-		.note = send_key_note,
 		.file = send_key_file,
 		.progress = send_key_progress,
 		.room = &room,
-		.fingerprint = (setup->flags & READING_FINGERPRINTS) != 0 ?
-		    send_fingerprint :
-		    NULL,
 		.plain = (setup->flags & READING_PLAIN) != 0,
 		.wary = (setup->flags & READING_WARY) != 0,
 	};
@@ -249,9 +367,7 @@ read_keys(struct orders *o, const struct setup *setup,
 			return CLI_UNCHECKED;
 	}
 	input_room_free(&room);
-	record_begin(&out, READING_KEYS_END);
-	record_end(&out);
-	record_flush(&out);
+	record_send_last(&out, READING_KEYS_END);
 	return 0;
 }
 
@@ -287,9 +403,7 @@ judge_keys(struct orders *o, struct kv_judge *judge)
 
 	while (orders_next(o, &tag, &b)) {
 		if (tag == READING_END) {
-			record_begin(&out, READING_KEYS_END);
-			record_end(&out);
-			record_flush(&out);
+			record_send_last(&out, READING_KEYS_END);
 			return 0;
 		}
 		if (tag != READING_JUDGE_KEY ||
@@ -319,7 +433,6 @@ read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
 {
 	struct progress progress;
 	struct report r;
-	struct pool *pool;
 	bool all_tested = true;
 
 	report_init(&r, judge,
@@ -338,13 +451,12 @@ read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
 		return CLI_UNCHECKED;
 	progress_tell(send_progress);
 	progress_start(&progress, "checking", setup->total);
-	pool = pool_start(&r, judge, (size_t)setup->threads, &progress);
-	if (!read_files(o, pool))
+	map_files(judge);
+	if (!read_files(o, &r, &progress))
 		return CLI_UNCHECKED;
-	pool_end(pool);
+	refuse_cut(judge);
 	if (r.weak != NULL)
-		all_tested = report_weak(&r, (size_t)setup->threads, true, NULL,
-		    NULL);
+		all_tested = report_weak(&r, 1, true, NULL, NULL);
 	send_totals(&r, all_tested);
 	return 0;
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-publish", "keyveto-reader",
+PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-reader",
             "keyveto-worker", "pam_keyveto.so")
 
 

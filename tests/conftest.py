@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Options, the fixtures build and scratch, signals, and a summary line for each file."""
+"""Options, the fixtures build, scratch and host_keys, signals, and a summary line for each file."""
 
 import os
 import signal
+import subprocess
 import tempfile
 import zlib
 from collections import Counter, defaultdict
@@ -77,6 +78,15 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if not runs(item)]
     items[:] = [item for item in items if runs(item)]
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="module", name="host_keys")
+def fixture_host_keys():
+    """Host keys: sshd -T fails without them, and an image may have none."""
+    for kind in ("rsa", "ecdsa", "ed25519"):
+        path = Path(f"/etc/ssh/ssh_host_{kind}_key")
+        if not path.exists():
+            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
 
 
 @pytest.fixture(scope="session", name="build")

@@ -111,6 +111,7 @@ def test_the_bill_has_each_program_by_its_digest(bill, build):
                  if relation["relationshipType"] == "DESCRIBES"}
     own = {package["name"]: package for package in bill["packages"] if package["SPDXID"] in described}
     programs = {path.name for path in build.iterdir() if path.name.startswith("keyveto") or path.suffix == ".so"}
+    programs -= {"keyveto-report", "keyveto-publish"}       # which are Python
     assert set(own) == programs
     for name, package in own.items():
         assert package["checksums"] == [
@@ -210,8 +211,10 @@ def test_version_and_date_agree_everywhere(build):
     assert run(build / "keyveto", "--version").split()[:2] == ["keyveto", VERSION]
     found = run("git", "-C", ROOT, "grep", "-Il", "-F", VERSION, "--", ":!tests", ":!testdata", ":!fuzz").split()
     # The collection says with which keyveto it began, and its README names packages.
-    assert found == ["CHANGES.md", "Makefile", "packaging/ansible/CHANGELOG.md", "packaging/ansible/README.md",
-                     "packaging/debian/changelog"]
+    for program in ("keyveto-publish", "keyveto-report"):
+        assert run(build / program, "--version").split()[:2] == [program, VERSION]
+    assert found == ["CHANGES.md", "Makefile", "fleet/ansible/CHANGELOG.md", "fleet/ansible/README.md",
+                     "fleet/keyveto-publish", "fleet/keyveto-report", "packaging/debian/changelog"]
     debian = run("dpkg-parsechangelog", "-l", ROOT / "packaging/debian/changelog", "-S", "Version").strip()
     named = re.findall(r"keyveto_(\S+)_amd64\.deb", (ROOT / found[3]).read_text(encoding="utf-8"))
     assert set(named) == {debian}

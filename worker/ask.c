@@ -24,20 +24,14 @@ ask_begin(enum working_question tag)
 	return &question;
 }
 
-static void
-send_question(void)
+void
+ask_tell(void)
 {
 	record_end(&question);
 	/* The front prints what was printed before it does something. */
 	fflush(stdout);
 	if (!packet_send(STDIN_FILENO, question.buf, question.len, NULL, 0, 0))
 		ask_failed();
-}
-
-void
-ask_tell(void)
-{
-	send_question();
 }
 
 uint8_t
@@ -61,7 +55,7 @@ ask_next_descriptor(void)
 uint8_t
 ask_for_any(struct kv_bytes *b, int *fdp)
 {
-	send_question();
+	ask_tell();
 	return ask_receive(b, fdp);
 }
 

@@ -98,8 +98,8 @@ input_walk(const char *path, const struct input_walk *w)
 	static char found[WORKING_TEXT_BYTES], reason[1024];
 	struct input_problem problem = { .path = found, .reason = reason };
 	struct kv_bytes b;
-	uint64_t flags;
 	uint8_t tag;
+	bool walked;
 	int fd;
 
 	record_add_text(ask_begin(WORKING_WALK), path);
@@ -117,13 +117,10 @@ input_walk(const char *path, const struct input_walk *w)
 			continue;
 		}
 		if (tag != WORKING_FOUND || fd == -1 ||
-		    !record_get_number(&b, &flags))
+		    !record_get(&b, R_FLAG(walked)))
 			ask_failed();
 		/* Whoever named the file may keep its name. */
-		if ((flags & WORKING_WALKED) != 0)
-			w->file(fd, found, true, w->arg);
-		else
-			w->file(fd, path, false, w->arg);
+		w->file(fd, walked ? found : path, walked, w->arg);
 		close(fd);
 	}
 }

@@ -16,7 +16,6 @@
 #include "ask.h"
 #include "command.h"
 #include "base/progress.h"
-#include "scratch.h"
 #include "tasks.h"
 
 /* It may have half of the memory, and this much in any case. */
@@ -26,14 +25,12 @@ static const struct cli_command *const commands[] = {
 	&cli_filter,
 	&cli_list,
 	&cli_proof,
-	&cli_report,
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
 
 /* What reading alone does not need: it writes, and asks. */
 static const int calls[] = {
-	SCMP_SYS(fallocate),
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(ftruncate64),
 	SCMP_SYS(memfd_create),
@@ -43,7 +40,6 @@ static const int calls[] = {
 	SCMP_SYS(sync_file_range2),
 	SCMP_SYS(write),
 	SCMP_SYS(writev),
-	SCMP_SYS(dup),
 };
 
 /* What the front sent first. */
@@ -172,7 +168,6 @@ main(void)
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	send_hello(task_enter(&s.task, &kept));
-	scratch_for_sqlite();
 	if (s.terminal)
 		progress_tell(send_progress);
 	if (s.task.name != NULL)

@@ -70,12 +70,7 @@ replace_commit(struct replace *r)
 	struct kv_bytes b;
 	int error;
 
-	record_add_number(o,
-	    (r->keep_old ? WORKING_KEEP_OLD : 0u) |
-		(r->keep_beside ? WORKING_KEEP_BESIDE : 0u) |
-		(r->root_only ? WORKING_ROOT_ONLY : 0u) |
-		(r->owner_only ? WORKING_OWNER_ONLY : 0u) |
-		(r->readable ? WORKING_READABLE : 0u));
+	record_add(o, R_FLAG(r->keep_beside), R_FLAG(r->readable));
 	/* The front sees that nobody can write it any more, or makes a copy. */
 	close(r->fd);
 	r->fd = -1;

@@ -22,7 +22,7 @@ bool
 task_judge_filter(struct task_work *t)
 {
 	static char new[WORKING_TEXT_BYTES], old[WORKING_TEXT_BYTES];
-	const struct losses_side a = { old, t->fd[1] }, b = { new, t->fd[0] };
+	const struct filter_side a = { old, t->fd[1] }, b = { new, t->fd[0] };
 	struct filter_judged j = { .ok = false };
 	double rate;
 	bool has_old;

@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The task "fingerprints": finds those of a text, for key_lines/deny.c. Of what
- * scanners report it only says that it is that.
+ * The task "fingerprints": finds those of a text, for key_lines/deny.c.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kv_fingerprint.h"
+#include "kv_line.h"
 #include "kv_lines.h"
-#include "base/io.h"
-#include "keys/fingerprints.h"
-#include "keys/input.h"
+#include "base/base64.h"
 #include "keys/inside.h"
-#include "keys/unpack.h"
 #include "tasks.h"
 
 #define LINE_BYTES (64 * 1024)
 #define PREFIX "SHA256:"
-#define START_BYTES 4096
+#define PREFIX_BYTES (sizeof(PREFIX) - 1)
 /* No line has more keys. */
 #define LINE_KEYS (LINE_BYTES / 64)
 
 /* What the file had. */
 struct found {
-	int error; /* errno of a read */
-	bool is_report;
-	uint64_t no_keys;     /* findings of the report that are no keys */
+	int error;	      /* errno of a read */
 	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
 	uint64_t key_line;    /* the first with a key; 0: none */
 	uint64_t others;      /* lines without any that say something */
@@ -35,10 +28,40 @@ struct found {
 };
 
 static void
-tell_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
+tell_digest(const uint8_t digest[static KV_SHA256_BYTES])
 {
-	(void)arg;
 	task_tell(R_SPAN(((struct kv_span){ digest, KV_SHA256_BYTES })));
+}
+
+enum fingerprints {
+	FINGERPRINTS_NONE,
+	FINGERPRINTS_FOUND,
+	FINGERPRINTS_BAD, /* one is not whole; those before it were told */
+};
+
+/* Tells each fingerprint in the text. */
+static enum fingerprints
+tell_digests(struct kv_span text)
+{
+	enum fingerprints found = FINGERPRINTS_NONE;
+	uint8_t digest[KV_SHA256_BYTES];
+	const uint8_t *p;
+
+	while (text.len > 0 &&
+	    (p = memmem(text.p, text.len, PREFIX, PREFIX_BYTES)) != NULL) {
+		struct kv_span one = { p, PREFIX_BYTES };
+
+		text.len -= (size_t)(p - text.p);
+		while (one.len < text.len && base64_is_digit(p[one.len]))
+			one.len++;
+		text.p = p + one.len;
+		text.len -= one.len;
+		if (kv_fingerprint_parse(one, digest) != KV_OK)
+			return FINGERPRINTS_BAD;
+		tell_digest(digest);
+		found = FINGERPRINTS_FOUND;
+	}
+	return found;
 }
 
 /*
@@ -58,7 +81,7 @@ has_key(struct kv_span text)
 		const size_t before = (size_t)(p - text.p);
 
 		if (before == 0 ||
-		    (!fingerprints_has_digit(p[-1]) &&
+		    (!base64_is_digit(p[-1]) &&
 			(before < 7 || memcmp(p - 7, PREFIX, 7) != 0)))
 			return true;
 		p++;
@@ -103,8 +126,7 @@ tell_beside_keys(struct kv_span text)
 		const bool own = p > text.p && p[-1] != '\\';
 		bool known = false;
 
-		while (one.p + one.len < end &&
-		    fingerprints_has_digit(one.p[one.len]))
+		while (one.p + one.len < end && base64_is_digit(one.p[one.len]))
 			one.len++;
 		p = one.p + one.len;
 		if (!own || kv_fingerprint_parse(one, digest) != KV_OK)
@@ -113,7 +135,7 @@ tell_beside_keys(struct kv_span text)
 			known |= memcmp(keys.digest[i], digest,
 				     sizeof(digest)) == 0;
 		if (!known)
-			tell_digest(digest, NULL);
+			tell_digest(digest);
 	}
 }
 
@@ -135,7 +157,7 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 			tell_beside_keys(text);
 		return;
 	}
-	any = fingerprints_find(text, tell_digest, NULL);
+	any = tell_digests(text);
 	if (any == FINGERPRINTS_BAD && f->bad_line == 0)
 		f->bad_line = number;
 	if (any == FINGERPRINTS_NONE && f->others++ == 0)
@@ -163,69 +185,13 @@ read_lines(int fd, struct found *f)
 		f->error = errno;
 }
 
-static void
-note_findings(const char *path, uint64_t no_keys, void *arg)
-{
-	struct found *f = arg;
-
-	(void)path;
-	f->is_report = true;
-	f->no_keys = no_keys;
-}
-
-/* Whether a file may be JSON, or has to be unpacked to tell. */
-static bool
-may_be_json(int fd, off_t at)
-{
-	uint8_t start[START_BYTES];
-	const ssize_t n = pread(fd, start, sizeof(start), at);
-	struct kv_span text = { start, n > 0 ? (size_t)n : 0 };
-
-	if (unpack_recognise(text) != UNPACK_NONE)
-		return true;
-	if (text.len > 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0) {
-		text.p += 3;
-		text.len -= 3;
-	}
-	while (text.len > 0 && memchr(" \t\r\n", text.p[0], 4) != NULL) {
-		text.p++;
-		text.len--;
-	}
-	return text.len > 0 && (text.p[0] == '{' || text.p[0] == '[');
-}
-
-/*
- * Whether the file has findings of scanners: others wrote the lines around the
- * keys and fingerprints in them, which keys/input tells apart.
- */
-static bool
-find_report(int fd, struct found *f)
-{
-	const struct input_sink sink = {
-		.key = input_ignore_key,
-		.problem = input_ignore_problem,
-		.findings = note_findings,
-		.arg = f,
-	};
-	const off_t at = lseek(fd, 0, SEEK_CUR);
-
-	if (at == -1 || !may_be_json(fd, at))
-		return false;
-	input_read_fd(fd, "-", &sink);
-	if (lseek(fd, at, SEEK_SET) == -1)
-		f->error = errno;
-	return f->is_report;
-}
-
 bool
 task_fingerprints(struct task_work *t)
 {
 	const struct kv_span no_digest = { NULL, 0 };
 	struct found f = { 0 };
 
-	if (!find_report(t->fd[0], &f))
-		read_lines(t->fd[0], &f);
-	return task_tell(R_SPAN(no_digest), R_VALUE(f.error),
-	    R_FLAG(f.is_report), R_ANY(f.no_keys), R_ANY(f.key_line),
+	read_lines(t->fd[0], &f);
+	return task_tell(R_SPAN(no_digest), R_VALUE(f.error), R_ANY(f.key_line),
 	    R_ANY(f.bad_line), R_ANY(f.others), R_ANY(f.first_other));
 }

@@ -1,70 +1,32 @@
 /* SPDX-License-Identifier: ISC */
 /* The tasks about exact lists: cli/tasks/list.h wants them. */
-#include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
-#include "base/io.h"
 #include "kv_sources.h"
-#include "published/index.h"
 #include "published/lookup.h"
 #include "published/manifest.h"
 #include "published/records.h"
 #include "published/sources.h"
 #include "published/unpack.h"
 #include "sets/list_facts.h"
-#include "sets/losses.h"
 #include "tasks.h"
 
-/* --- texts -------------------------------------------------------------- */
-
-/*
- * Reads the whole file, of at most max bytes, which a NUL follows. NULL if it
- * cannot be read. It is freed with the process.
- */
-static char *
-read_text(int fd, size_t max, size_t *lenp)
-{
-	char *text = malloc(max + 1);
-	ssize_t len = -1;
-
-	if (text != NULL && lseek(fd, 0, SEEK_SET) != -1)
-		len = io_read(fd, text, max);
-	if (len == -1)
-		return NULL;
-	text[len] = '\0';
-	*lenp = (size_t)len;
-	return text;
-}
+/* --- the manifest ------------------------------------------------------- */
 
 bool
 task_manifest(struct task_work *t)
 {
 	static struct manifest m;
 	static struct manifest_found found = { .manifest = &m };
-	size_t len;
-	const char *text = read_text(t->fd[0], MANIFEST_MAX_BYTES, &len);
+	struct kv_bytes b;
 
-	if (text == NULL)
+	if (!task_read(t->fd[0], &b))
 		return false;
-	found.ok = manifest_parse(text, len, &m, found.why);
+	found.ok = manifest_parse((const char *)b.p, b.left, &m, found.why);
 	for (size_t id = 0; id <= MANIFEST_SOURCES; id++)
 		if (manifest_add_part(task_result(), &found, id))
 			ask_tell();
 	return true;
-}
-
-/* The most bytes that are kept. Then the lines, as one text. */
-bool
-task_sources(struct task_work *t)
-{
-	size_t len, max;
-	char *text = read_text(t->fd[0], INDEX_COMPANION_MAX_BYTES, &len);
-
-	if (text == NULL ||
-	    !record_get(&t->args, R_NUMBER(max, KV_SOURCES_MAX_BYTES)))
-		return false;
-	update_sources_keep_lines(text, max);
-	return task_tell(R_STRING(text));
 }
 
 /* --- records ------------------------------------------------------------ */
@@ -91,21 +53,37 @@ task_unpack(struct task_work *t)
 	if (!record_get(&t->args, R_ANY(max), R_FLAG(is_list)))
 		return false;
 	unpack_file(t->fd[0], t->fd[1], max, is_list, &u);
-	unpack_put(task_result(), &u);
-	ask_tell();
-	return true;
+	return task_tell(UNPACKED_FIELDS(&u));
 }
 
-/* The names of the old list and the new one. */
+/*
+ * The names of the old list and the new one. The number of records of the old
+ * one whose hashes the new one has not: a source that is called otherwise is no
+ * loss. Both are read side by side, in constant memory. Of an old list only the
+ * part before a hole counts.
+ */
 bool
 task_lost_records(struct task_work *t)
 {
 	static char old[WORKING_TEXT_BYTES], new[WORKING_TEXT_BYTES];
-	const struct losses_side a = { old, t->fd[0] }, b = { new, t->fd[1] };
-	uint64_t lost;
+	static struct list_reader a, b;
+	const uint8_t *x, *y;
+	uint64_t lost = 0;
 
-	return record_get(&t->args, R_TEXT(old), R_TEXT(new)) &&
-	    losses_of_records(&a, &b, &lost) && task_tell(R_ANY(lost));
+	if (!record_get(&t->args, R_TEXT(old), R_TEXT(new)))
+		return false;
+	(void)list_reader_adopt(&a, old, t->fd[0]);
+	(void)list_reader_adopt(&b, new, t->fd[1]);
+	y = list_reader_next(&b);
+	while ((x = list_reader_next(&a)) != NULL) {
+		while (y != NULL && memcmp(y, x, KV_BLOCKLIST_HASH_BYTES) < 0)
+			y = list_reader_next(&b);
+		lost += y == NULL || !list_same_hash(x, y);
+	}
+	/* To its end, since a hole in it is a loss, too. */
+	while (y != NULL)
+		y = list_reader_next(&b);
+	return list_reader_is_good(&b) && task_tell(R_ANY(lost));
 }
 
 /* --- what is installed ---------------------------------------------------- */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* The task "proof": whether a file is a proof by the key with an SPKI. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "proof/answer.h"
+#include "base/io.h"
 #include "proof/jws.h"
 #include "tasks.h"
 
@@ -37,24 +36,17 @@ task_proof(struct task_work *t)
 	static char text[JWS_MAX_BYTES + 2];
 	struct answer a = { .kind = ANSWER_OTHER };
 	struct kv_span spki;
-	size_t len = 0;
-	ssize_t n = 1;
+	ssize_t len = -1;
 
 	if (!record_get_all(&t->args, R_SPAN(spki)))
 		return false;
-	while (n > 0 && len < sizeof(text) - 1)
-		if ((n = pread(t->fd[0], text + len, sizeof(text) - 1 - len,
-			 (off_t)len)) > 0)
-			len += (size_t)n;
-		else if (n == -1 && errno == EINTR)
-			n = 1;
-	if (n == -1)
+	if (lseek(t->fd[0], 0, SEEK_SET) != -1)
+		len = io_read(t->fd[0], text, sizeof(text) - 1);
+	if (len == -1)
 		return false;
 	if (len > JWS_MAX_BYTES)
 		snprintf(a.why, sizeof(a.why), "longer than any proof");
 	else
-		judge(text, len, spki, &a);
-	answer_send(task_result(), &a);
-	ask_tell();
-	return true;
+		judge(text, (size_t)len, spki, &a);
+	return task_tell(ANSWER_FIELDS(&a));
 }

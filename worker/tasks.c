@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "tasks.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "base/io.h"
+#include "command.h"
+#include "kv_fingerprint.h"
 
 #define READ_BYTES (256 * 1024)
 
@@ -24,31 +30,59 @@ task_tell_fields(const struct record_field *f)
 	return true;
 }
 
-/* The SHA-256 of a file: errno or 0, then its hex digits. */
+bool
+task_read(int fd, struct kv_bytes *b)
+{
+	struct stat st;
+	uint8_t *p;
+
+	if (fstat(fd, &st) == -1 || lseek(fd, 0, SEEK_SET) == -1 ||
+	    (p = malloc((size_t)st.st_size + 1)) == NULL)
+		return false;
+	*b = (struct kv_bytes){ p, (size_t)st.st_size };
+	return io_read(fd, p, b->left) == (ssize_t)b->left;
+}
+
+/* Adds all of a file. *errorp is errno or 0. False if OpenSSL fails. */
+static bool
+add_file(EVP_MD_CTX *ctx, int fd, int *errorp)
+{
+	static uint8_t buf[READ_BYTES];
+	ssize_t n = 1;
+	bool ok = true;
+
+	*errorp = 0;
+	for (off_t at = 0; ok && n > 0; at += n > 0 ? n : 0) {
+		do
+			n = pread(fd, buf, sizeof(buf), at);
+		while (n == -1 && errno == EINTR);
+		if (n == -1)
+			*errorp = errno;
+		else
+			ok = EVP_DigestUpdate(ctx, buf, (size_t)n) == 1;
+	}
+	return ok;
+}
+
+/*
+ * The SHA-256 of a file: errno or 0, then its hex digits. OpenSSL uses the
+ * processor's instructions for it.
+ */
 static bool
 hash(struct task_work *t)
 {
-	static uint8_t buf[READ_BYTES];
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-	struct sha256 sha;
-	ssize_t n = 1;
-	int error = 0;
-	bool ok = sha256_begin(&sha);
+	uint8_t digest[KV_SHA256_BYTES];
+	char hex[2 * KV_SHA256_BYTES + 1];
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	int error;
+	const bool ok = ctx != NULL &&
+	    EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
+	    add_file(ctx, t->fd[0], &error) &&
+	    EVP_DigestFinal_ex(ctx, digest, NULL) == 1;
 
-	for (off_t at = 0; ok && n > 0; at += n > 0 ? n : 0) {
-		do
-			n = pread(t->fd[0], buf, sizeof(buf), at);
-		while (n == -1 && errno == EINTR);
-		if (n == -1)
-			error = errno;
-		else
-			ok = sha256_add(&sha, buf, (size_t)n);
-	}
-	ok = ok && sha256_end(&sha, digest);
-	sha256_free(&sha);
+	EVP_MD_CTX_free(ctx);
 	if (!ok)
-		return false;
+		return cli_error("OpenSSL cannot make a SHA-256");
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 	return task_tell(R_VALUE(error), R_TEXT(hex));
@@ -65,9 +99,6 @@ static const struct task {
 	{ "hash", 1, hash, NULL },
 	{ "journal", 1, task_journal, task_journal_enter },
 	{ "keygen", 3, task_keygen, task_keygen_enter },
-	{ "signer", 2, task_signer, task_keygen_enter },
-	{ "split", 1, task_split, NULL },
-	{ "index", 1, task_index, NULL },
 	{ "filter-head", 1, task_filter_head, NULL },
 	{ "judge-filter", 2, task_judge_filter, NULL },
 	{ "filter-facts", 1, task_filter_facts, NULL },
@@ -75,15 +106,11 @@ static const struct task {
 	{ "source", 1, task_source, NULL },
 	{ "lookup", 1, task_lookup, NULL },
 	{ "lost-records", 2, task_lost_records, NULL },
-	{ "patch", 3, task_patch, NULL },
+	{ "apply", 3, task_apply, task_apply_enter },
 	{ "manifest", 1, task_manifest, NULL },
 	{ "records", 1, task_records, NULL },
-	{ "sources", 1, task_sources, NULL },
 	{ "unpack", 2, task_unpack, NULL },
 	{ "proof", 1, task_proof, NULL },
-	{ "judge", 2, task_judge, NULL },
-	{ "pack", 2, task_pack, NULL },
-	{ "delta", 4, task_delta, NULL },
 	{ "weak", 1, task_weak, NULL },
 };
 

@@ -34,16 +34,11 @@ bool task_proof(struct task_work *t);
 bool task_fingerprints(struct task_work *t);
 bool task_weak(struct task_work *t);
 bool task_keygen(struct task_work *t);
-bool task_signer(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 bool task_journal(struct task_work *t);
 unsigned int task_journal_enter(struct task_work *t, uint64_t memory);
-bool task_split(struct task_work *t);
-bool task_index(struct task_work *t);
-bool task_patch(struct task_work *t);
 /* task_list.c */
 bool task_manifest(struct task_work *t);
-bool task_sources(struct task_work *t);
 bool task_records(struct task_work *t);
 bool task_unpack(struct task_work *t);
 bool task_lost_records(struct task_work *t);
@@ -51,15 +46,17 @@ bool task_list_facts(struct task_work *t);
 bool task_source(struct task_work *t);
 bool task_lookup(struct task_work *t);
 
-/* task_publish.c */
-bool task_judge(struct task_work *t);
-bool task_pack(struct task_work *t);
-bool task_delta(struct task_work *t);
+/* task_patch.c */
+bool task_apply(struct task_work *t);
+unsigned int task_apply_enter(struct task_work *t, uint64_t memory);
 
 /* task_filter.c */
 bool task_filter_head(struct task_work *t);
 bool task_judge_filter(struct task_work *t);
 bool task_filter_facts(struct task_work *t);
+
+/* Reads the whole file, from its start. It is freed with the process. */
+bool task_read(int fd, struct kv_bytes *b);
 
 /* Tells the result, or a part of it, as these fields. Always true. */
 #define task_tell(...) task_tell_fields(RECORD_FIELDS(__VA_ARGS__))

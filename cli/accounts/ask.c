@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@
 #include "host/memory.h"
 #include "host/program.h"
 #include "sshd_config/guard_command.h"
-#include "sshd_config/runnable.h"
-#include "sshd_config/sshd_config.h"
 #include "sshd_config/words.h"
 
 /* More than any account has keys. */
@@ -71,27 +68,138 @@ ask_is_possible(const struct ask_command *c, char why[ASK_WHY_BYTES])
 	return *why == '\0';
 }
 
-/* A word with its tokens, as an argument of sshd's. NULL: too long. */
-static char *
-expand(const char *word, const struct account *about, char *to, size_t cap)
+char *
+ask_expand(const struct ask_login *login, const char *word)
 {
-	char one[] = "?", uid[24];
+	const struct account *account = login->account;
+	char uid[32], *text = NULL;
+	const struct {
+		char letter;
+		const char *value;
+	} token[] = {
+		{ '%', "%" },
+		{ 'u', account->name },
+		{ 'h', account->home },
+		{ 'U', uid },
+		{ 't', login->type },
+		{ 'k', login->key },
+		{ 'f', login->fingerprint },
+		{ 'C', login->connection },
+		{ 'D', login->connection != NULL ? "" : NULL },
+	};
+	const size_t n = sizeof(token) / sizeof(token[0]);
+	size_t len, k = 0;
+	FILE *out;
+
+	snprintf(uid, sizeof(uid), "%llu", (unsigned long long)account->uid);
+	if ((out = open_memstream(&text, &len)) == NULL)
+		return NULL;
+	for (; k < n && *word != '\0'; word++) {
+		if (*word != '%') {
+			putc(*word, out);
+			continue;
+		}
+		word++;
+		for (k = 0; k < n &&
+		     (token[k].letter != *word || token[k].value == NULL);
+		     k++)
+			;
+		if (k < n)
+			fputs(token[k].value, out);
+	}
+	if (fclose(out) == 0 && k < n)
+		return text;
+	free(text);
+	if (k == n)
+		errno = EINVAL;
+	return NULL;
+}
+
+/* Takes ownership of word. False if word is NULL, or argv is full. */
+static bool
+add_word(char **argv, size_t *np, char *word)
+{
+	if (word == NULL || *np == ASK_WORDS_MAX - 1) {
+		free(word);
+		return false;
+	}
+	argv[(*np)++] = word;
+	return true;
+}
+
+bool
+ask_words(const struct ask_login *login, const char *command,
+    char *argv[static ASK_WORDS_MAX])
+{
+	char *copy = strdup(command), *rest = copy;
+	const char *args, *word;
+	bool ok = copy != NULL;
 	size_t n = 0;
 
-	snprintf(uid, sizeof(uid), "%lu", (unsigned long)about->uid);
-	for (; *word != '\0' && n < cap; word++) {
-		const bool token = *word == '%' && *++word != '%';
+	while (ok && (word = sshd_words_next(&rest)) != NULL) {
+		const bool program = n == 0;
 
-		one[0] = *word;
-		n += (size_t)snprintf(to + n, cap - n, "%s",
-		    !token	     ? one :
-			*word == 'u' ? about->name :
-			*word == 'h' ? about->home :
-				       uid);
+		ok = add_word(argv, &n,
+		    program ? strdup(word) : ask_expand(login, word));
+		if (ok && program && login->config != NULL &&
+		    guard_command(command, &args))
+			ok = add_word(argv, &n, strdup("--config")) &&
+			    add_word(argv, &n, strdup(login->config));
 	}
-	if (n < cap)
-		to[n] = '\0';
-	return n < cap ? to : NULL;
+	/* sshd gives a command without arguments the account's name. */
+	if (ok && n == 1)
+		ok = add_word(argv, &n, ask_expand(login, "%u"));
+	free(copy);
+	return ok && n > 0;
+}
+
+void
+ask_free_words(char **argv)
+{
+	for (; *argv != NULL; argv++)
+		free(*argv);
+}
+
+int
+ask_execute(char *const *argv, const struct account *as, unsigned int seconds,
+    int (*take)(const void *p, size_t len, void *arg), void *arg, int *statusp)
+{
+	char user[ENV_BYTES], logname[ENV_BYTES], home[ENV_BYTES];
+	char language[ENV_BYTES];
+	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games:"
+		      "/usr/local/sbin:/usr/sbin:/sbin";
+	char *const env[] = { path, user, logname, home,
+		getenv("LANG") != NULL ? language : NULL, NULL };
+	struct program p = {
+		.argv = (const char *const *)argv,
+		.env = env,
+		.as = as,
+		.dies_with_us = true,
+	};
+	struct program_process process;
+	int ends[2], error;
+
+	snprintf(user, sizeof(user), "USER=%s", as->name);
+	snprintf(logname, sizeof(logname), "LOGNAME=%s", as->name);
+	snprintf(home, sizeof(home), "HOME=%s", as->home);
+	if (env[4] != NULL)
+		snprintf(language, sizeof(language), "LANG=%s", getenv("LANG"));
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return errno;
+	program_fds(&p, PROGRAM_NULL, ends[1], PROGRAM_NULL);
+	error = program_start(&p, &process) ? 0 : errno;
+	close(ends[1]);
+	if (error == 0) {
+		error = program_read(ends[0], seconds, take, arg);
+		if (error == 0 && !program_ends(&process, seconds))
+			error = ETIMEDOUT;
+		if (error == 0)
+			error = program_wait(&process, statusp);
+		else
+			program_kill(&process);
+	}
+	close(ends[0]);
+	return error;
 }
 
 /* Where a command's output goes. */
@@ -111,94 +219,36 @@ take(const void *p, size_t len, void *arg)
 				       errno;
 }
 
-/* Runs a program, and writes what it prints to fd. False with a sentence. */
-static bool
-run(struct program *p, int fd, char why[ASK_WHY_BYTES])
-{
-	struct output out = { .fd = fd };
-	struct program_process process;
-	int ends[2], error, status = 0;
-
-	*why = '\0';
-	if (pipe2(ends, O_CLOEXEC) == -1) {
-		snprintf(why, ASK_WHY_BYTES, "%s", strerror(errno));
-		return false;
-	}
-	program_fds(p, PROGRAM_NULL, ends[1], PROGRAM_NULL);
-	error = program_start(p, &process) ? 0 : errno;
-	close(ends[1]);
-	if (error == 0) {
-		error = program_read(ends[0], ASK_SECONDS, take, &out);
-		if (error == 0 && program_ends(&process, ASK_SECONDS))
-			error = program_wait(&process, &status);
-		else {
-			program_kill(&process);
-			error = error == 0 ? ETIMEDOUT : error;
-		}
-	}
-	close(ends[0]);
-	if (error != 0)
-		snprintf(why, ASK_WHY_BYTES, "it failed: %s", strerror(error));
-	else if (status != 0)
-		snprintf(why, ASK_WHY_BYTES, "it failed (status %d)",
-		    WIFEXITED(status) ? WEXITSTATUS(status) : status);
-	return *why == '\0';
-}
-
 int
 ask_run(const struct ask_command *c, const struct account *about,
     char why[ASK_WHY_BYTES])
 {
-	static char words[SSHD_VALUE_BYTES], arg[SSHD_WORDS_MAX][PATH_MAX];
-	static char user[ENV_BYTES], logname[ENV_BYTES], home[ENV_BYTES],
-	    language[ENV_BYTES],
-	    path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games:"
-		     "/usr/local/sbin:/usr/sbin:/sbin";
-	char *const env[] = { path, user, logname, home,
-		getenv("LANG") != NULL ? language : NULL, NULL };
-	const char *argv[SSHD_WORDS_MAX + 2], *word;
-	struct program p = { .argv = argv, .env = env, .dies_with_us = true };
-	struct account as;
-	const struct passwd *pw;
-	char *rest = words, name[256];
-	size_t n = 0;
-	int fd = -1;
+	const struct ask_login login = { .account = about };
+	char *argv[ASK_WORDS_MAX] = { NULL };
+	char *name = ask_expand(&login, c->user);
+	struct accounts as = { 0 };
+	struct output out = { .fd = -1 };
+	int error, status = 0;
 
-	snprintf(why, ASK_WHY_BYTES, "keyveto cannot run it as sshd");
-	if (strlen(c->text) >= sizeof(words) ||
-	    expand(c->user, about, name, sizeof(name)) == NULL)
-		return -1;
-	memcpy(words, c->text, strlen(c->text) + 1);
-	for (; n < SSHD_WORDS_MAX && (word = sshd_words_next(&rest)) != NULL;
-	     n++)
-		if ((argv[n] = expand(word, about, arg[n], PATH_MAX)) == NULL)
-			return -1;
-	/* Without arguments, sshd gives the account's name. */
-	if (n == 1)
-		argv[n++] = about->name;
-	argv[n] = NULL;
-	if ((pw = getpwnam(name)) == NULL) {
+	*why = '\0';
+	if (name == NULL || !ask_words(&login, c->text, argv))
+		snprintf(why, ASK_WHY_BYTES, "keyveto cannot run it as sshd");
+	else if (!accounts_add(&as, name))
 		snprintf(why, ASK_WHY_BYTES, "there is no account %.200s",
 		    name);
-		return -1;
-	}
-	as = (struct account){
-		.name = pw->pw_name,
-		.home = pw->pw_dir,
-		.uid = pw->pw_uid,
-		.gid = pw->pw_gid,
-	};
-	p.as = &as;
-	snprintf(user, sizeof(user), "USER=%s", as.name);
-	snprintf(logname, sizeof(logname), "LOGNAME=%s", as.name);
-	snprintf(home, sizeof(home), "HOME=%s", as.home);
-	if (env[4] != NULL)
-		snprintf(language, sizeof(language), "LANG=%s", getenv("LANG"));
-	if ((fd = memory_file("keys")) == -1)
+	else if ((out.fd = memory_file("keys")) == -1)
 		snprintf(why, ASK_WHY_BYTES, "%s", strerror(errno));
-	else if (!run(&p, fd, why)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	else if ((error = ask_execute(argv, as.v, ASK_SECONDS, take, &out,
+		      &status)) != 0)
+		snprintf(why, ASK_WHY_BYTES, "it failed: %s", strerror(error));
+	else if (status != 0)
+		snprintf(why, ASK_WHY_BYTES, "it failed (status %d)",
+		    WIFEXITED(status) ? WEXITSTATUS(status) : status);
+	ask_free_words(argv);
+	accounts_free(&as);
+	free(name);
+	if (*why == '\0')
+		return out.fd;
+	io_close(out.fd);
+	return -1;
 }

@@ -11,7 +11,7 @@
 
 #include "accounts/openers.h"
 #include "base/io.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "reading/judging.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
@@ -451,14 +451,14 @@ kill_source(struct source *source)
 }
 
 static void
-start_source(struct source *source, struct openers *all, size_t place)
+start_source(struct source *source, const struct audit_readers *a, size_t n,
+    size_t place)
 {
-	source->error = openers_start(all, &source->child, place) ? 0 : errno;
+	source->error = openers_start(a, &source->child, n, place) ? 0 : errno;
 	source->in.socket = source->child.fd;
 	source->in.rest.left = 0;
 }
 
-/* Adds the steps of an account. */
 static void
 add_account(struct run *run, struct source *source, size_t account)
 {
@@ -488,23 +488,6 @@ count_openers(void)
 	return processors >= OPENERS_MAX ? OPENERS_MAX :
 	    processors > 2		 ? (size_t)processors + 1 :
 					   3;
-}
-
-/* See groups_find_private. */
-static uint8_t *
-find_private_groups(const struct audit_readers *a)
-{
-	/* A single account costs less without the table. */
-	for (size_t i = 0; a->accounts->n > 1 && i < a->accounts->n; i++) {
-		const struct audit_policy *policy = a->policy_of[i];
-
-		for (size_t k = 0; k < policy->n_patterns; k++)
-			if (policy->pattern[k].strictmodes ==
-			    KV_STRICTMODES_PRIVATE_GROUP)
-				return groups_find_private(a->root,
-				    a->accounts);
-	}
-	return NULL;
 }
 
 /* Each file under way needs a descriptor here, and one in its packet. */
@@ -551,12 +534,6 @@ audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct audit_found *found, void *arg), void *arg)
 {
 	const size_t n = a->accounts->n, openers = count_openers();
-	uint8_t *private = find_private_groups(a);
-	struct openers all = {
-		.a = a,
-		.private_group = private,
-		.openers = openers,
-	};
 	struct source *source = calloc(openers, sizeof(*source));
 	struct run run = {
 		.a = a,
@@ -573,11 +550,11 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	run.tail = &run.head;
 	for (size_t i = 0; run.ok && i < openers; i++)
 		source[i].child.pid = -1;
-	groups_read(&all.groups, a->root, a->accounts, false);
 	for (size_t i = 0; run.ok && i < n; i++) {
 		for (size_t j = i; j < n && j - i < openers; j++)
 			if (source[j % openers].child.pid == -1)
-				start_source(&source[j % openers], &all, j);
+				start_source(&source[j % openers], a, openers,
+				    j);
 		add_account(&run, &source[i % openers], i);
 	}
 	read_files(&run, 0);
@@ -591,8 +568,6 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	}
 	free_run(&run);
 	free(source);
-	free(private);
-	groups_free(&all.groups);
 	return run.ok;
 }
 
@@ -638,26 +613,8 @@ on_ca_key(const struct input_key *key, void *arg)
 	report_key(arg, &ca);
 }
 
-/* Whether an earlier policy, or this one before its CAs' place i, has it. */
-static bool
-has_user_ca(const struct audit_policies *policies, size_t policy, size_t i)
-{
-	const char *path = policies->v[policy]->user_ca[i];
-
-	for (size_t p = 0; p <= policy; p++) {
-		const struct audit_policy *other = policies->v[p];
-		const size_t n = p < policy ? other->n_user_cas : i;
-
-		for (size_t k = 0; k < n; k++)
-			if (strcmp(other->user_ca[k], path) == 0)
-				return true;
-	}
-	return false;
-}
-
 static void
-audit_user_ca(struct report *r, const char *path, const char *root,
-    bool absent_is_problem)
+audit_user_ca(struct report *r, const char *path, bool absent_is_problem)
 {
 	struct input_sink sink = audit_sink(r);
 	int fd;
@@ -671,9 +628,9 @@ audit_user_ca(struct report *r, const char *path, const char *root,
 		return;
 	}
 	/* sshd finds nothing there, and trusts nobody. */
-	if (root_is_masked(root, path))
+	if (system_file_is_masked(path))
 		return;
-	if ((fd = root_open(root, path, O_RDONLY)) != -1) {
+	if ((fd = system_file_open(path, O_RDONLY)) != -1) {
 		reading_keys_fd(fd, path, &sink);
 		close(fd);
 	} else if ((errno != ENOENT && errno != ENOTDIR) || absent_is_problem) {
@@ -683,14 +640,19 @@ audit_user_ca(struct report *r, const char *path, const char *root,
 
 void
 audit_user_cas(struct report *r, const struct audit_policies *policies,
-    const char *root, bool absent_is_problem)
+    bool absent_is_problem)
 {
-	for (size_t i = 0; i < policies->n; i++) {
-		const struct audit_policy *policy = policies->v[i];
+	struct texts done = { .n = 0 };
 
-		for (size_t k = 0; k < policy->n_user_cas; k++)
-			if (!has_user_ca(policies, i, k))
-				audit_user_ca(r, policy->user_ca[k], root,
-				    absent_is_problem);
+	for (size_t i = 0; i < policies->n; i++) {
+		const struct texts *cas = &policies->v[i]->user_cas;
+
+		for (size_t k = 0; k < cas->n; k++) {
+			if (texts_has(&done, cas->v[k]))
+				continue;
+			(void)texts_add(&done, cas->v[k]);
+			audit_user_ca(r, cas->v[k], absent_is_problem);
+		}
 	}
+	texts_free(&done);
 }

@@ -14,7 +14,6 @@
 struct audit_readers {
 	const struct accounts *accounts;
 	const struct audit_policy **policy_of; /* of each account */
-	const char *root; /* all files are below it; "" for this machine */
 	/* Of each account: whether its commands are asked. NULL: none is. */
 	const uint8_t *asks;
 	/* Is told of a command that gave no answer: a sentence. */
@@ -44,12 +43,12 @@ bool audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct audit_found *found, void *arg), void *arg);
 
 /*
- * Reports on each file below root that TrustedUserCAKeys names for an account.
+ * Reports on each file that TrustedUserCAKeys names for an account.
  * A file that does not exist is a problem only with absent_is_problem: sshd
  * then accepts no certificate.
  */
 void audit_user_cas(struct report *r, const struct audit_policies *policies,
-    const char *root, bool absent_is_problem);
+    bool absent_is_problem);
 
 /* A sink that gives r the keys, problems and files that it gets. */
 struct input_sink audit_sink(struct report *r);

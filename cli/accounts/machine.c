@@ -146,7 +146,6 @@ machine_audit(struct machine *m)
 	const bool root = geteuid() == 0;
 	struct audit_readers readers = {
 		.accounts = &m->accounts,
-		.root = "",
 		.timeout = m->timeout,
 	};
 	struct report *r = m->report, before;
@@ -161,14 +160,14 @@ machine_audit(struct machine *m)
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&m->policies, root ? m->sshd : NULL,
-		&m->accounts, "", readers.policy_of, r);
+		&m->accounts, readers.policy_of, r);
 	if (ok && !r->quiet)
 		audit_policies_note_commands(&m->policies);
 	ok = ok && audit_accounts(r, &readers, add_account, m->table) &&
 	    (m->n_users > 0 || audit_host_keys(m));
 	if (ok) {
 		before = *r;
-		audit_user_cas(r, &m->policies, "", true);
+		audit_user_cas(r, &m->policies, true);
 		ok = audit_table_add(m->table, "user CA keys", NULL, &before,
 		    r);
 	}

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,6 @@
 #include "host/become.h"
 #include "host/memory.h"
 #include "host/mounts.h"
-#include "host/root_file.h"
 #include "kv_wildcards.h"
 #include "wall/packet.h"
 
@@ -41,9 +41,9 @@ struct opener_files {
 
 /* A process that opens files, as it sees itself. */
 struct opener {
-	const struct openers *all;
-	size_t first;  /* account; it opens those of every nth one from there */
-	bool for_good; /* the process has become the account for good */
+	const struct audit_readers *a;
+	size_t n, first; /* it opens every nth account's, from there */
+	bool for_good;	 /* the process has become the account for good */
 	int socket;
 	struct record_out *records;
 	struct opener_files *files;
@@ -124,7 +124,6 @@ copy_if_fuse(int *fdp)
 	return copy != -1 && n == 0;
 }
 
-/* Hands a file over. */
 static void
 send_file(const struct opener *r, const char *path, int fd)
 {
@@ -146,15 +145,16 @@ stay_private(void)
 
 /*
  * Calls again(r, path) in a process that becomes the account for good, as the
- * guard does. This is for files that again(r, path) could not open here: FUSE
- * lets a process in only if its real uid and gid, too, are the account's. False
- * if there can be no such process.
+ * guard does, with all its groups. This is for files that again(r, path) could
+ * not open here: for want of a group, or because FUSE lets a process in only if
+ * its real uid and gid, too, are the account's. False if there can be no such
+ * process.
  */
 static bool
 open_for_good(const struct opener *r,
     void (*again)(const struct opener *r, const char *path), const char *path)
 {
-	const struct account *a = &r->all->a->accounts->v[r->place];
+	const struct account *a = &r->a->accounts->v[r->place];
 	struct opener own = *r;
 	int status = 0;
 	pid_t pid;
@@ -167,8 +167,7 @@ open_for_good(const struct opener *r,
 	if (pid == 0) {
 		own.for_good = true;
 		if (!become_root_again() ||
-		    !groups_set(&r->all->groups, r->place, a) ||
-		    !become_ids(a->uid, a->gid))
+		    !become_account(a->name, a->uid, a->gid))
 			_exit(1);
 		stay_private();
 		again(&own, path);
@@ -234,18 +233,21 @@ open_file(const struct opener *r, const char *path)
 	}
 }
 
-struct found_files {
-	const struct opener *r;
-	size_t n;
-};
+/* Opens nothing: what was opened twice would be reported twice. */
+static bool
+count_found_file(const char *path, void *arg)
+{
+	size_t *np = arg;
+
+	(void)path;
+	++*np;
+	return true;
+}
 
 static bool
 open_found_file(const char *path, void *arg)
 {
-	struct found_files *found = arg;
-
-	found->n++;
-	open_file(found->r, path);
+	open_file(arg, path);
 	return true;
 }
 
@@ -253,18 +255,23 @@ open_found_file(const char *path, void *arg)
 static void
 open_found_files(const struct opener *r, const char *path)
 {
-	struct found_files found = { .r = r };
+	size_t n = 0;
 	int error = 0;
 	enum kv_err err;
 
-	err = kv_wildcards_find(path, open_found_file, &found, &error);
+	err = kv_wildcards_find(path, count_found_file, &n, &error);
+	/* A group may open the place that could not be searched. */
+	if (err == KV_OK && error == EACCES &&
+	    open_for_good(r, open_found_files, path))
+		return;
+	if (err == KV_OK && n > 0)
+		err = kv_wildcards_find(path, open_found_file, (void *)r,
+		    &error);
 	if (err != KV_OK)
 		send_problem(r, path, kv_strerror(err));
-	else if (error != 0 &&
-	    (error != EACCES || found.n > 0 ||
-		!open_for_good(r, open_found_files, path)))
+	else if (error != 0)
 		send_problem(r, path, strerror(error));
-	else if (error == 0 && found.n == 0)
+	else if (n == 0)
 		report_awaited_mount(r, path);
 }
 
@@ -346,8 +353,8 @@ open_patterns(struct opener *r, const struct audit_policy *policy)
 static void
 ask_commands(const struct opener *r, size_t place)
 {
-	const struct audit_policy *policy = r->all->a->policy_of[place];
-	const struct account *a = &r->all->a->accounts->v[place];
+	const struct audit_policy *policy = r->a->policy_of[place];
+	const struct account *a = &r->a->accounts->v[place];
 	char text[PATH_MAX], why[ASK_WHY_BYTES];
 	int fd;
 
@@ -374,8 +381,7 @@ ask_commands(const struct opener *r, size_t place)
 static void
 open_account(struct opener *r, size_t place)
 {
-	const struct openers *all = r->all;
-	const struct account *a = &all->a->accounts->v[place];
+	const struct account *a = &r->a->accounts->v[place];
 	const bool root = geteuid() == 0;
 
 	r->place = place;
@@ -384,22 +390,18 @@ open_account(struct opener *r, size_t place)
 		.name = a->name,
 		.uid = a->uid,
 		.home = a->home,
-		.gid = a->gid,
 	};
-	if (all->private_group != NULL)
-		r->kv.private_group = all->private_group[place];
 	if (root &&
-	    !(groups_set(&all->groups, place, a) &&
-		become_ids_for_now(a->uid, a->gid)))
+	    !(setgroups(1, &a->gid) == 0 && become_ids_for_now(a->uid, a->gid)))
 		send_problem(r, a->name, "cannot become this account");
 	else {
 		stay_private();
-		open_patterns(r, all->a->policy_of[place]);
+		open_patterns(r, r->a->policy_of[place]);
 	}
 	if (root && !become_root_again())
 		_exit(1);
 	stay_private();
-	if (root && all->a->asks != NULL && all->a->asks[place])
+	if (root && r->a->asks != NULL && r->a->asks[place])
 		ask_commands(r, place);
 }
 
@@ -410,22 +412,14 @@ open_accounts(struct record_out *out, void *arg)
 	static struct opener_files files;
 	const struct rlimit none = { 0, 0 };
 	struct opener *r = arg;
-	const struct audit_readers *a = r->all->a;
-	/* Links and groups are then those of that machine, too. */
-	const bool entered = *a->root == '\0' || root_enter(a->root);
 
 	r->socket = out->fd;
 	r->records = &records;
 	r->files = &files;
 	(void)setrlimit(RLIMIT_CORE, &none);
-	if (*a->root == '\0')
-		mounts_read(&r->mounts);
-	for (size_t i = r->first; i < a->accounts->n; i += r->all->openers) {
-		if (entered)
-			open_account(r, i);
-		else
-			send_problem(r, a->root,
-			    "cannot become the root directory");
+	mounts_read(&r->mounts);
+	for (size_t i = r->first; i < r->a->accounts->n; i += r->n) {
+		open_account(r, i);
 		begin_record(r, OPENER_END, "");
 		record_end(r->records);
 		send_packet(r);
@@ -434,9 +428,10 @@ open_accounts(struct record_out *out, void *arg)
 }
 
 bool
-openers_start(struct openers *all, struct child *c, size_t first)
+openers_start(const struct audit_readers *a, struct child *c, size_t n,
+    size_t first)
 {
-	struct opener opener = { .all = all, .first = first };
+	struct opener opener = { .a = a, .n = n, .first = first };
 
 	return child_start_socket(c, open_accounts, &opener);
 }

@@ -3,22 +3,15 @@
  * accounts/openers: processes that open the files of each account as that
  * account, and hand them over. So no link leads to a file that the account may
  * not read, and a dead file server does not hold up the audit. They read none.
+ * An opener has the account's uid and gid alone. libc is asked for the account's
+ * groups only after EACCES: of many accounts, that takes longer than all else.
  */
 #ifndef CLI_ACCOUNTS_OPENERS_H
 #define CLI_ACCOUNTS_OPENERS_H
 
 #include "host/child.h"
-#include "host/groups.h"
 
 struct audit_readers;
-
-/* What all of them know. */
-struct openers {
-	const struct audit_readers *a;
-	struct groups groups;
-	const uint8_t *private_group; /* of each account; may be NULL */
-	size_t openers;		      /* how many there are */
-};
 
 /* What one sends of an account: records in packets, and descriptors. */
 enum opener_tag {
@@ -30,9 +23,10 @@ enum opener_tag {
 };
 
 /*
- * Starts one. With n openers it goes through every nth account, from first on.
- * False with errno.
+ * Starts one of n, which goes through every nth account, from first on. False
+ * with errno.
  */
-bool openers_start(struct openers *all, struct child *c, size_t first);
+bool openers_start(const struct audit_readers *a, struct child *c, size_t n,
+    size_t first);
 
 #endif

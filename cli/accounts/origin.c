@@ -6,56 +6,17 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sshd_config/match.h"
-
-/* Names of an account's groups. */
-struct names {
-	char **v;
-	size_t n;
-};
-
-static void
-free_names(struct names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->v[i]);
-	free(names->v);
-}
-
-/* False without memory. */
-static bool
-find_names(const struct groups *groups, const struct accounts *accounts,
-    size_t account, struct names *names)
-{
-	size_t n = 0;
-	gid_t *gid = groups_of(groups, account, &accounts->v[account], &n);
-
-	*names = (struct names){ .v = calloc(n + 1, sizeof(char *)) };
-	for (size_t i = 0; gid != NULL && names->v != NULL && i < n; i++) {
-		const char *name = groups_name(groups, gid[i]);
-
-		if (name == NULL)
-			continue;
-		if ((names->v[names->n] = strdup(name)) == NULL)
-			break;
-		names->n++;
-	}
-	free(gid);
-	return gid != NULL && names->v != NULL;
-}
-
 /* For which logins of the account the line counts. */
 static enum sshd_match_answer
 judge_line(const struct sshd_tree *t, const struct sshd_line *l,
-    const char *account, const struct names *groups)
+    const char *account, const struct texts *groups)
 {
 	enum sshd_match_answer all = SSHD_MATCH_ALWAYS;
 
 	for (size_t match = l->match; match != 0;
 	     match = t->line[match - 1].match) {
 		enum sshd_match_answer one =
-		    sshd_match_judge(t->line[match - 1].value, account,
-			(const char *const *)groups->v, groups->n);
+		    sshd_match_judge(t->line[match - 1].value, account, groups);
 
 		all = one < all ? one : all;
 	}
@@ -76,11 +37,10 @@ add_value(struct origin_values *v, size_t line, enum sshd_match_answer counts)
 }
 
 bool
-origin_find(struct origin *o, const struct sshd_tree *t,
-    const struct groups *groups, const struct accounts *accounts,
-    size_t account)
+origin_find(struct origin *o, const struct sshd_overview *overview,
+    const struct account *account)
 {
-	const char *name = accounts->v[account].name;
+	const struct sshd_tree *t = &overview->tree;
 	struct {
 		const char *keyword;
 		struct origin_values *values;
@@ -91,8 +51,9 @@ origin_find(struct origin *o, const struct sshd_tree *t,
 		{ "TrustedUserCAKeys", &o->user_ca, false },
 	};
 	const size_t n_sources = sizeof(source) / sizeof(source[0]);
-	struct names names;
-	bool ok = find_names(groups, accounts, account, &names);
+	struct texts groups = { .n = 0 };
+	bool ok = overview->match.group.n == 0 ||
+	    sshd_groups_find(&groups, account);
 
 	*o = (struct origin){ .files = { .n = 0 } };
 	for (size_t i = 0; ok && i < t->n_lines; i++) {
@@ -105,7 +66,7 @@ origin_find(struct origin *o, const struct sshd_tree *t,
 			if (strcasecmp(l->keyword, source[k].keyword) != 0 ||
 			    source[k].over)
 				continue;
-			counts = judge_line(t, l, name, &names);
+			counts = judge_line(t, l, account->name, &groups);
 			add_value(source[k].values, i + 1, counts);
 			source[k].over = counts == SSHD_MATCH_ALWAYS;
 		}
@@ -113,7 +74,7 @@ origin_find(struct origin *o, const struct sshd_tree *t,
 	for (size_t k = 0; k < n_sources; k++)
 		if (!source[k].over)
 			add_value(source[k].values, 0, SSHD_MATCH_ALWAYS);
-	free_names(&names);
+	texts_free(&groups);
 	return ok;
 }
 

@@ -8,8 +8,7 @@
 #define CLI_ACCOUNTS_ORIGIN_H
 
 #include "host/accounts.h"
-#include "host/groups.h"
-#include "sshd_config/tree.h"
+#include "sshd_config/overview.h"
 
 #define ORIGIN_VALUES_MAX 16
 
@@ -27,13 +26,9 @@ struct origin {
 	struct origin_values files, command, user_ca;
 };
 
-/*
- * Sets o to what the lines of t say of the account at that place of the list.
- * groups has the names of their groups. False without memory.
- */
-bool origin_find(struct origin *o, const struct sshd_tree *t,
-    const struct groups *groups, const struct accounts *accounts,
-    size_t account);
+/* Sets o to what sshd's lines say of the account. False without memory. */
+bool origin_find(struct origin *o, const struct sshd_overview *overview,
+    const struct account *account);
 
 /*
  * A string that is equal for two accounts for which the same depends on the

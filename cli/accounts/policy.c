@@ -11,8 +11,7 @@
 #include "base/io.h"
 #include "accounts/origin.h"
 #include "base/room.h"
-#include "host/groups.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/running.h"
@@ -25,13 +24,11 @@ struct finder {
 	size_t first; /* the place in p of the first one by this sshd */
 	const struct sshd *sshd;
 	const struct accounts *accounts;
-	const char *root; /* the files of guards are below it */
 	const struct audit_policy **of_account;
 	struct report *r;
 	enum kv_wildcards sshd_wildcards;
 	const struct sshd_overview *overview;
 	struct sshd_settings *global; /* where no Match line matches */
-	struct groups groups;
 };
 
 void
@@ -82,14 +79,7 @@ add_patterns(struct audit_policy *policy, const char *const *text, size_t n,
 static bool
 add_user_ca(struct audit_policy *policy, const char *path)
 {
-	if (sshd_words_none(path))
-		return true;
-	if (!room_for_one(&policy->user_ca, policy->n_user_cas,
-		sizeof(char *)) ||
-	    (policy->user_ca[policy->n_user_cas] = strdup(path)) == NULL)
-		return false;
-	policy->n_user_cas++;
-	return true;
+	return sshd_words_none(path) || texts_add_new(&policy->user_cas, path);
 }
 
 /* Adds a TrustedUserCAKeys as it is written in a file. False with errno. */
@@ -128,7 +118,7 @@ add_guarded(const struct finder *f, struct audit_policy *policy,
 	kv_config_defaults(&own);
 	if (guard_config(args, path, sizeof(path))) {
 		config = &own;
-		fd = root_open(f->root, path, O_RDONLY);
+		fd = system_file_open(path, O_RDONLY);
 		if (fd != -1)
 			err = kv_config_read(fd, path, &own, why);
 		if (err == KV_ERR_SYSTEM)
@@ -199,9 +189,6 @@ add_command(const struct finder *f, struct audit_policy *policy,
 		if (by_origin)
 			return add_other_command(policy, text, user,
 			    "sshd asks it for some clients alone");
-		if (*f->root != '\0')
-			return add_other_command(policy, text, user,
-			    "it is another machine's");
 		return add_other_command(policy, text, user,
 		    ask_is_possible(&c, why) ? NULL : why);
 	}
@@ -292,7 +279,6 @@ add_commands(struct finder *f, struct audit_policy *policy,
 	return ok;
 }
 
-/* Adds the files, commands and CAs to a policy with settings. */
 static bool
 fill_policy(struct finder *f, struct audit_policy *policy,
     const struct origin *o)
@@ -324,8 +310,6 @@ free_policy(struct audit_policy *policy)
 {
 	for (size_t i = 0; i < policy->n_patterns; i++)
 		free(policy->pattern[i].text);
-	for (size_t i = 0; i < policy->n_user_cas; i++)
-		free(policy->user_ca[i]);
 	for (size_t i = 0; i < policy->n_commands; i++) {
 		free(policy->command[i].as.text);
 		free(policy->command[i].as.user);
@@ -333,7 +317,7 @@ free_policy(struct audit_policy *policy)
 	}
 	free(policy->command);
 	free(policy->pattern);
-	free(policy->user_ca);
+	texts_free(&policy->user_cas);
 	free(policy->origin);
 	sshd_settings_free(policy->settings);
 	free(policy);
@@ -450,8 +434,7 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 		if (s == NULL)
 			report_problem_at(f->r, f->accounts->v[i].name, 0, why);
 		if (f->global != NULL &&
-		    !origin_find(&o, &f->overview->tree, &f->groups,
-			f->accounts, i)) {
+		    !origin_find(&o, f->overview, &f->accounts->v[i])) {
 			sshd_settings_free(s);
 			ok = false;
 			continue;
@@ -483,7 +466,6 @@ prepare_origins(struct finder *f)
 	sshd_ask(f->sshd, NULL, &q);
 	if ((f->global = sshd_answer(&q, why, sizeof(why))) == NULL)
 		report_problem_at(f->r, f->sshd->path, 0, why);
-	groups_read(&f->groups, "", f->accounts, true);
 }
 
 /* Finds the policies by sshd, which has answered. s are root's settings. */
@@ -517,7 +499,6 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 	f->overview = NULL;
 	sshd_settings_free(f->global);
 	f->global = NULL;
-	groups_free(&f->groups);
 	sshd_overview_free(&overview);
 	return ok;
 }
@@ -646,14 +627,13 @@ is_usual(const struct sshd *sshd)
 
 bool
 audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root,
-    const struct audit_policy **of_account, struct report *r)
+    const struct accounts *accounts, const struct audit_policy **of_account,
+    struct report *r)
 {
 	struct finder f = {
 		.p = p,
 		.sshd = sshd,
 		.accounts = accounts,
-		.root = root,
 		.of_account = of_account,
 		.r = r,
 	};
@@ -663,32 +643,23 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 	    (geteuid() != 0 || !is_usual(sshd) || add_running(&f));
 }
 
-/* Whether a command before this one, in p's order, has the same text. */
-static bool
-has_command_before(const struct audit_policies *p, size_t policy, size_t at)
-{
-	const char *text = p->v[policy]->command[at].as.text;
-
-	for (size_t i = 0; i <= policy; i++) {
-		const struct audit_policy *a = p->v[i];
-
-		for (size_t k = 0; k < (i < policy ? a->n_commands : at); k++)
-			if (strcmp(a->command[k].as.text, text) == 0)
-				return true;
-	}
-	return false;
-}
-
 void
 audit_policies_note_commands(const struct audit_policies *p)
 {
+	struct texts noted = { .n = 0 };
+
 	for (size_t i = 0; i < p->n; i++)
-		for (size_t k = 0; k < p->v[i]->n_commands; k++)
-			if (!has_command_before(p, i, k))
-				cli_error("note: sshd also asks "
-					  "AuthorizedKeysCommand %s: the keys "
-					  "it prints are not audited",
-				    p->v[i]->command[k].as.text);
+		for (size_t k = 0; k < p->v[i]->n_commands; k++) {
+			const char *text = p->v[i]->command[k].as.text;
+
+			if (texts_has(&noted, text))
+				continue;
+			(void)texts_add(&noted, text);
+			cli_error("note: sshd also asks AuthorizedKeysCommand "
+				  "%s: the keys it prints are not audited",
+			    text);
+		}
+	texts_free(&noted);
 }
 
 void

@@ -7,6 +7,7 @@
 #define CLI_ACCOUNTS_POLICY_H
 
 #include "accounts/ask.h"
+#include "base/texts.h"
 #include "host/accounts.h"
 #include "kv_config.h"
 #include "reading/report.h"
@@ -38,9 +39,8 @@ struct audit_policy {
 	/* Each text is there once for each way to treat wildcards. */
 	struct audit_pattern *pattern;
 	size_t n_patterns;
-	bool reads_files; /* sshd itself reads some of them */
-	char **user_ca;	  /* each TrustedUserCAKeys */
-	size_t n_user_cas;
+	bool reads_files;      /* sshd itself reads some of them */
+	struct texts user_cas; /* each TrustedUserCAKeys */
 	char *origin; /* of the lines that do not hold from everywhere */
 	const struct audit_policy *joined[2]; /* made of these; or NULL */
 };
@@ -54,15 +54,15 @@ struct audit_policies {
 /*
  * Sets of_account[i] to the policy of account i; of_account has room for all.
  * The policies come from sshd, or from the configuration of r's judge if sshd
- * is NULL or cannot be asked. A guard's keyveto.conf is read below root. As
- * root, unless sshd is another one than SSHD_PATH with its own file, they also
- * come from each other sshd that runs (sshd_config/running). Prints notes and
- * warnings on standard error. What sshd would not tell is a problem in r. False
- * with errno if out of memory. Always call audit_policies_free.
+ * is NULL or cannot be asked. As root, unless sshd is another one than
+ * SSHD_PATH with its own file, they also come from each other sshd that runs
+ * (sshd_config/running). Prints notes and warnings on standard error. What sshd
+ * would not tell is a problem in r. False with errno if out of memory. Always
+ * call audit_policies_free.
  */
 bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root,
-    const struct audit_policy **of_account, struct report *r);
+    const struct accounts *accounts, const struct audit_policy **of_account,
+    struct report *r);
 
 /* Notes, once for each, which commands print keys that are not audited. */
 void audit_policies_note_commands(const struct audit_policies *p);

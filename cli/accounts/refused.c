@@ -12,19 +12,6 @@
 
 /* False without memory. */
 static bool
-add_name(char **list, const char *name)
-{
-	char *longer;
-
-	if (asprintf(&longer, "%s %s", *list != NULL ? *list : "", name) == -1)
-		return false;
-	free(*list);
-	*list = longer;
-	return true;
-}
-
-/* False without memory. */
-static bool
 add_refused(struct audit_refused *h, const struct account *account,
     bool locked_out)
 {
@@ -49,7 +36,6 @@ add_unjudged(struct audit_refused *h, const struct account *account)
 	return true;
 }
 
-/* Counts an account. */
 static bool
 count_account(const struct audit_found *found, void *arg)
 {
@@ -58,7 +44,7 @@ count_account(const struct audit_found *found, void *arg)
 	struct audit_refused *h = arg;
 
 	if (after->problems > before->problems &&
-	    !add_name(&h->unknown, account->name))
+	    !texts_add(&h->unknown, account->name))
 		return false;
 	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
@@ -69,24 +55,50 @@ count_account(const struct audit_found *found, void *arg)
 	    audit_table_add(&h->table, "account", account->name, before, after);
 }
 
-bool
-audit_refused_add_unasked(struct audit_refused *h, const char *text)
+static bool
+has_refused(const struct audit_refused *h, const struct account *account)
 {
-	for (size_t i = 0; i < h->n_unasked; i++)
-		if (strcmp(h->unasked[i], text) == 0)
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i].account == account)
 			return true;
-	if (!room_for_one(&h->unasked, h->n_unasked, sizeof(char *)) ||
-	    (h->unasked[h->n_unasked] = strdup(text)) == NULL)
-		return false;
-	h->n_unasked++;
-	return true;
+	return false;
+}
+
+static bool
+has_unjudged(const struct audit_refused *h, const struct account *account)
+{
+	for (size_t i = 0; i < h->n_unjudged; i++)
+		if (h->unjudged[i] == account)
+			return true;
+	return false;
+}
+
+bool
+audit_refused_join(struct audit_refused *h, const struct audit_refused *other)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < other->n; i++)
+		ok = has_refused(h, other->v[i].account) ||
+		    add_refused(h, other->v[i].account, other->v[i].locked_out);
+	for (size_t i = 0; ok && i < other->n_unjudged; i++)
+		ok = has_unjudged(h, other->unjudged[i]) ||
+		    add_unjudged(h, other->unjudged[i]);
+	for (size_t i = 0; ok && i < other->unasked.n; i++)
+		ok = texts_add_new(&h->unasked, other->unasked.v[i]);
+	if (other->refused_cas > h->refused_cas)
+		h->refused_cas = other->refused_cas;
+	h->unjudged_settings |= other->unjudged_settings;
+	return ok;
 }
 
 /* Is the readers' on_unasked. */
 static void
 on_unasked(const char *text, void *arg)
 {
-	(void)audit_refused_add_unasked(arg, text);
+	struct audit_refused *h = arg;
+
+	(void)texts_add_new(&h->unasked, text);
 }
 
 /* Adds the commands that cannot be asked. Whether one can, in *anyp. */
@@ -108,19 +120,18 @@ add_commands(struct audit_refused *h, const struct audit_policies *p,
 			snprintf(text, sizeof(text),
 			    "AuthorizedKeysCommand %.4096s: %s", c->as.text,
 			    c->unasked);
-			ok = audit_refused_add_unasked(h, text);
+			ok = texts_add_new(&h->unasked, text);
 		}
 	return ok;
 }
 
 bool
 audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root,
-    const struct change_hold *hold, unsigned int seconds, struct report *r)
+    const struct accounts *accounts, const struct change_hold *hold,
+    unsigned int seconds, struct report *r)
 {
 	struct audit_readers readers = {
 		.accounts = accounts,
-		.root = root,
 		.timeout = seconds,
 		.on_unasked = on_unasked,
 		.unasked_arg = h,
@@ -135,8 +146,8 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	readers.policy_of = calloc(accounts->n + 1,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
-	    audit_policies_find(&policies, sshd, accounts, root,
-		readers.policy_of, r);
+	    audit_policies_find(&policies, sshd, accounts, readers.policy_of,
+		r);
 	h->unjudged_settings = r->unjudged > before.unjudged;
 	ok = ok && add_commands(h, &policies, &asked);
 	if (ok && asked)
@@ -145,7 +156,7 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	ok = ok && audit_accounts(r, &readers, count_account, h);
 	if (ok) {
 		before = *r;
-		audit_user_cas(r, &policies, root, false);
+		audit_user_cas(r, &policies, false);
 		h->by_certificate |= r->keys > before.keys;
 		h->listed_cas = (size_t)(r->listed - before.listed);
 		h->refused_cas = (size_t)(r->refused - before.refused);
@@ -189,9 +200,12 @@ audit_refused_print(const struct audit_refused *h)
 		audit_table_print(&h->table);
 	print_names(h, false, "a key would be refused, and not each, of:");
 	print_names(h, true, "each key would be refused of:");
-	if (h->unknown != NULL)
-		cli_printf(stdout, "whose keys could not all be judged:%s\n",
-		    h->unknown);
+	if (h->unknown.n > 0) {
+		fputs("whose keys could not all be judged:", stdout);
+		for (size_t i = 0; i < h->unknown.n; i++)
+			cli_printf(stdout, " %s", h->unknown.v[i]);
+		putchar('\n');
+	}
 }
 
 void
@@ -199,10 +213,8 @@ audit_refused_free(struct audit_refused *h)
 {
 	audit_table_free(&h->table);
 	free(h->v);
-	free(h->unknown);
+	texts_free(&h->unknown);
 	free(h->unjudged);
-	for (size_t i = 0; i < h->n_unasked; i++)
-		free(h->unasked[i]);
-	free(h->unasked);
+	texts_free(&h->unasked);
 	*h = (struct audit_refused){ .n = 0 };
 }

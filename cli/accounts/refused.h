@@ -7,6 +7,7 @@
 #define CLI_ACCOUNTS_REFUSED_H
 
 #include "accounts/table.h"
+#include "base/texts.h"
 #include "host/accounts.h"
 #include "host/change.h"
 #include "sshd_config/sshd_config.h"
@@ -27,7 +28,7 @@ struct audit_refused {
 	 * certificate of one, so that they are counted by themselves.
 	 */
 	size_t listed_cas, refused_cas;
-	char *unknown; /* accounts with problems: " NAME NAME", or NULL */
+	struct texts unknown; /* accounts with problems */
 	/*
 	 * Accounts of whose keys some could not be judged, such as those of a
 	 * file that cannot be read. The accounts are the caller's.
@@ -40,25 +41,24 @@ struct audit_refused {
 	 * A sentence for each AuthorizedKeysCommand of which nobody knows
 	 * beforehand which keys it prints for root or an administrator.
 	 */
-	char **unasked;
+	struct texts unasked;
 	/* Certificates may let root or an administrator in: no file has those keys. */
 	bool by_certificate;
-	size_t n_unasked;
 };
 
 /*
- * Audits the accounts, whose files are below root, by r and its judge. Without
- * sshd, their files are those of keyveto.conf. For root, the members of hold
- * (or NULL) and other administrators an AuthorizedKeysCommand is asked, too.
- * seconds are for each account. Always call audit_refused_free. False after a
- * message.
+ * Audits the accounts by r and its judge. Without sshd, their files are those
+ * of keyveto.conf. For root, the members of hold (or NULL) and other
+ * administrators an AuthorizedKeysCommand is asked, too. seconds are for each
+ * account. Always call audit_refused_free. False after a message.
  */
 bool audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
-    const struct accounts *accounts, const char *root,
-    const struct change_hold *hold, unsigned int seconds, struct report *r);
+    const struct accounts *accounts, const struct change_hold *hold,
+    unsigned int seconds, struct report *r);
 
-/* Adds a sentence about a command, unless it is there. False without memory. */
-bool audit_refused_add_unasked(struct audit_refused *h, const char *text);
+/* Adds what others, of the same accounts, found. False without memory. */
+bool audit_refused_join(struct audit_refused *h,
+    const struct audit_refused *other);
 
 /* Prints the table and the names on standard output. */
 void audit_refused_print(const struct audit_refused *h);

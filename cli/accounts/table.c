@@ -54,9 +54,11 @@ print_name(const char *name, size_t columns)
 }
 
 void
-audit_table_move(struct audit_table *t, const struct weak_found *f,
-    enum kv_verdict verdict)
+audit_table_move(const struct weak_found *f, enum kv_verdict verdict,
+    void *table)
 {
+	struct audit_table *t = table;
+
 	if (f->place.row < t->n)
 		report_move(&t->row[f->place.row].found, f, verdict);
 }

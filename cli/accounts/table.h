@@ -25,9 +25,9 @@ struct audit_table {
 bool audit_table_add(struct audit_table *t, const char *what,
     const char *account, const struct report *before, const struct report *r);
 
-/* Counts a key that report_weak found as listed or allowed in its row. */
-void audit_table_move(struct audit_table *t, const struct weak_found *f,
-    enum kv_verdict verdict);
+/* Is report_weak's moved, of a table: counts the key in its row. */
+void audit_table_move(const struct weak_found *f, enum kv_verdict verdict,
+    void *table);
 
 /* Prints the table as text on standard output. */
 void audit_table_print(const struct audit_table *t);

@@ -4,30 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "accounts/machine.h"
 #include "audit/header.h"
 #include "logs/login_logs.h"
 #include "command.h"
 #include "reading/chosen.h"
+#include "upkeep/own_list.h"
 #include "working/weak.h"
 
 #define TIMEOUT_MAX 3600
 
-struct options {
-	struct cli_judge_options judge;
-	struct sshd sshd;
-	const char **user;
-	size_t n_users;
-	uint64_t timeout;
-	bool json, all, quiet;
-	bool logins;
-	const char **log; /* none: those of this machine */
-	size_t n_logs;
-};
-
 struct audit {
-	const struct options *o;
+	const struct audit_options *o;
 	const struct judging *judging;
 	struct report report;
 	struct machine machine;
@@ -38,47 +28,25 @@ struct audit {
 
 /* Prints the first line of --json, if that was asked for. False after a message. */
 static bool
-print_header(const struct options *o, const struct judging *judging,
+print_header(const struct audit_options *o, const struct judging *judging,
     int64_t now)
 {
-	const struct audit_header header = {
-		.options = &o->judge,
-		.judging = judging,
-		.sshd = &o->sshd,
-		.user = o->user,
-		.n_users = o->n_users,
-		.all = o->all,
-		.now = now,
-	};
-
-	return !o->json || o->quiet || audit_header_print(&header);
-}
-
-static void
-move_key(const struct weak_found *f, enum kv_verdict verdict, void *arg)
-{
-	audit_table_move(arg, f, verdict);
-}
-
-/* Tests the RSA keys that no list has. False after a message. */
-static bool
-find_weak(struct audit *a)
-{
-	return report_weak(&a->report, 0, !a->o->quiet, move_key, &a->table);
+	return !o->report.json || o->report.quiet ||
+	    audit_header_print(o, judging, now);
 }
 
 /* Tells when the keys came in. False after a message. */
 static bool
 tell_logins(struct audit *a)
 {
-	const struct options *o = a->o;
+	const struct audit_options *o = a->o;
 
 	if (!o->logins)
 		return true;
 	if (!login_logs_read(&a->logs, &a->logins, &a->report, o->log,
 		o->n_logs))
 		return false;
-	if (!o->quiet && !logins_print(&a->logins, o->json))
+	if (!o->report.quiet && !logins_print(&a->logins, o->report.json))
 		return cli_error("%s", strerror(errno));
 	return true;
 }
@@ -88,7 +56,7 @@ static bool
 begin_audit(void *arg)
 {
 	struct audit *a = arg;
-	const struct options *o = a->o;
+	const struct audit_options *o = a->o;
 
 	if (!print_header(o, a->judging, a->report.now))
 		return false;
@@ -102,32 +70,28 @@ begin_audit(void *arg)
 static bool
 print_end(const struct audit *a, int status)
 {
-	const struct options *o = a->o;
+	const struct audit_options *o = a->o;
 
-	if (o->quiet)
+	if (o->report.quiet)
 		return true;
-	if (o->json)
+	if (o->report.json)
 		audit_table_print_json(&a->table);
 	else
 		audit_table_print(&a->table);
-	return !o->json ||
+	return !o->report.json ||
 	    audit_end_print(&a->report, a->machine.accounts.n, status, NULL);
 }
 
 static int
-run_audit(const struct options *o, const struct judging *judging)
+run_audit(const struct audit_options *o, const struct judging *judging)
 {
 	struct audit a = {
 		.o = o,
 		.judging = judging,
-		.report = {
-			.json = o->json, .all = o->all,
-			.quiet = o->quiet, .out = stdout, .err = stderr,
-			.now = time(NULL), 
-			.weak = weak_new(working_weak),
-			.row = &a.table.n,
+		.logins = {
+			.all = o->report.all,
+			.looks_for_open = !o->report.quiet && geteuid() == 0,
 		},
-		.logins = { .all = o->all },
 		.machine = {
 			.sshd = &o->sshd,
 			.user = o->user,
@@ -141,19 +105,24 @@ run_audit(const struct options *o, const struct judging *judging)
 	};
 	int status = CLI_UNCHECKED;
 
+	report_init(&a.report, &judging->judge, &o->report);
 	judging_report(&a.report, &judging->judge);
+	a.report.weak = weak_new(working_weak);
+	a.report.row = &a.table.n;
 	if (o->logins) {
 		a.report.judged = logins_on_key;
 		a.report.judged_arg = &a.logins;
 	}
 	if (a.report.weak == NULL)
 		cli_error("%s", strerror(ENOMEM));
-	else if (machine_audit(&a.machine) && find_weak(&a) &&
+	else if (machine_audit(&a.machine) &&
+	    report_weak(&a.report, 0, !o->report.quiet, audit_table_move,
+		&a.table) &&
 	    tell_logins(&a)) {
 		status = report_status(&a.report);
 		if (!print_end(&a, status) || !cli_stdout_ok())
 			status = CLI_UNCHECKED;
-		if (!o->quiet)
+		if (!o->report.quiet)
 			report_summary(&a.report);
 	}
 	weak_free(a.report.weak);
@@ -167,12 +136,10 @@ run_audit(const struct options *o, const struct judging *judging)
 /* Returns -1, or the exit status. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct options *o)
+    struct audit_options *o)
 {
 	const struct cli_option options[] = {
-		{ .name = "json", .flag = &o->json },
-		{ .name = "all", .flag = &o->all },
-		{ .name = "quiet", .flag = &o->quiet },
+		REPORT_OPTIONS(o->report),
 		{ .name = "user", .text = o->user, .n = &o->n_users },
 		{ .name = "timeout",
 		    .number = &o->timeout,
@@ -187,7 +154,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ .name = NULL },
 	};
 	const int status = cli_read_options(cmd, argc, argv, options,
-	    &o->judge);
+	    &o->report.judge);
 
 	if (status != -1)
 		return status;
@@ -209,11 +176,12 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
  * that, too, and by doctor's findings why.
  */
 static void
-print_unjudged(const struct options *o)
+print_unjudged(const struct audit_options *o)
 {
 	const struct report none = { 0 };
 
-	if (o->json && !o->quiet && print_header(o, NULL, time(NULL)))
+	if (o->report.json && !o->report.quiet &&
+	    print_header(o, NULL, time(NULL)))
 		(void)audit_end_print(&none, 0, CLI_UNCHECKED,
 		    "no key was judged: keyveto.conf, a filter or a list "
 		    "cannot be read");
@@ -222,10 +190,11 @@ print_unjudged(const struct options *o)
 static int
 run_command(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct options o = {
+	struct audit_options o = {
 		.sshd = { .path = SSHD_PATH },
 		.timeout = MACHINE_TIMEOUT_DEFAULT,
 	};
+	struct cli_judge_options files;
 	struct judging judging;
 	int status = CLI_UNCHECKED;
 
@@ -235,7 +204,12 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("%s", strerror(errno));
 	else if ((status = read_options(cmd, argc, argv, &o)) == -1) {
 		status = CLI_UNCHECKED;
-		if (chosen_open(&judging, &o.judge)) {
+		/* Doctor's findings are of what logins consult. */
+		files = o.report.judge;
+		if (own_list_add(&files,
+			OWN_LIST_OF_LOGINS |
+			    (o.report.quiet ? OWN_LIST_QUIETLY : 0)) &&
+		    chosen_open(&judging, &files)) {
 			status = run_audit(&o, &judging);
 			if (!chosen_close(&judging))
 				status = CLI_UNCHECKED;

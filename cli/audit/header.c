@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doctor/doctor.h"
 #include "base/io.h"
 #include "base/json_text.h"
+#include "logs/logins.h"
 #include "reading/talk.h"
-#include "working/hash.h"
+#include "working/working.h"
 
 #define OS_RELEASE_BYTES 16384
 #define VERSION_BYTES 256
@@ -164,11 +164,11 @@ ways_to_json(const struct doctor *d)
 
 /* Only root can ask sshd, and most of what the doctor looks at. */
 static bool
-add_doctor(const struct audit_header *h, json_t *o)
+add_doctor(const struct audit_options *o, json_t *header)
 {
 	const struct doctor_options options = {
-		.judge = *h->options,
-		.sshd = *h->sshd,
+		.judge = o->report.judge,
+		.sshd = o->sshd,
 		.max_age = DOCTOR_MAX_AGE_DEFAULT,
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
@@ -177,12 +177,12 @@ add_doctor(const struct audit_header *h, json_t *o)
 	bool ok = !root || doctor_run(&d, &options);
 
 	if (ok)
-		ok = json_object_set_new(o, "sshd",
+		ok = json_object_set_new(header, "sshd",
 			 json_pack("{s:o, s:b, s:o, s:o}", "path",
-			     json_text(h->sshd->path), "answered",
+			     json_text(o->sshd.path), "answered",
 			     d.settings != NULL, "guarded", guarded_to_json(&d),
 			     "ways", ways_to_json(&d))) == 0 &&
-		    json_object_set_new(o, "doctor",
+		    json_object_set_new(header, "doctor",
 			root ? doctor_to_json(&d) : json_null()) == 0;
 	if (root)
 		doctor_free(&d);
@@ -207,49 +207,39 @@ print_object(json_t *o)
 	return cli_stdout_ok() && ok;
 }
 
-/* "" if there is none. */
-static void
-get_host_name(char host[static HOST_NAME_MAX + 1])
-{
-	if (gethostname(host, HOST_NAME_MAX + 1) == -1)
-		*host = '\0';
-	host[HOST_NAME_MAX] = '\0';
-}
-
 /* JSON's null without --user. */
 static json_t *
-users_to_json(const struct audit_header *h)
+users_to_json(const struct audit_options *o)
 {
-	json_t *users = h->n_users > 0 ? json_array() : json_null();
+	json_t *users = o->n_users > 0 ? json_array() : json_null();
 
-	for (size_t i = 0; i < h->n_users; i++)
-		json_array_append_new(users, json_text(h->user[i]));
+	for (size_t i = 0; i < o->n_users; i++)
+		json_array_append_new(users, json_text(o->user[i]));
 	return users;
 }
 
 bool
-audit_header_print(const struct audit_header *h)
+audit_header_print(const struct audit_options *o, const struct judging *judging,
+    int64_t now)
 {
-	char host[HOST_NAME_MAX + 1], when[32] = "";
-	const time_t now = (time_t)h->now;
-	struct tm tm;
-	json_t *o;
+	char host[HOST_NAME_MAX + 1] = "", when[LOGINS_TIME_BYTES];
+	json_t *header;
 
-	get_host_name(host);
-	if (gmtime_r(&now, &tm) != NULL)
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:o, s:b, s:o, s:o, s:o}",
-	    "header", 1, "format", AUDIT_FORMAT, "host", json_text(host),
-	    "time", when, "time_seconds", (json_int_t)h->now, "whole",
-	    h->n_users == 0, "users", users_to_json(h), "all", h->all,
-	    "versions", versions_to_json(h->sshd), "lists",
-	    lists_to_json(h->judging), "walls_missing",
-	    missing_walls_to_json());
-	if (o != NULL && !add_doctor(h, o)) {
-		json_decref(o);
-		o = NULL;
+	if (gethostname(host, sizeof(host)) == -1)
+		*host = '\0';
+	logins_format_time(now, when);
+	header = json_pack(
+	    "{s:b, s:i, s:o, s:s, s:I, s:b, s:o, s:b, s:o, s:o, s:o}", "header",
+	    1, "format", AUDIT_FORMAT, "host", json_text(host), "time", when,
+	    "time_seconds", (json_int_t)now, "whole", o->n_users == 0, "users",
+	    users_to_json(o), "all", o->report.all, "versions",
+	    versions_to_json(&o->sshd), "lists", lists_to_json(judging),
+	    "walls_missing", missing_walls_to_json());
+	if (header != NULL && !add_doctor(o, header)) {
+		json_decref(header);
+		header = NULL;
 	}
-	return print_object(o);
+	return print_object(header);
 }
 
 bool

@@ -10,21 +10,25 @@
 #include "reading/judging.h"
 #include "sshd_config/sshd_config.h"
 
-struct audit_header {
-	const struct cli_judge_options *options;
-	const struct judging *judging; /* NULL: there is none */
-	const struct sshd *sshd;
-	const char *const *user; /* those of --user */
-	size_t n_users;		 /* 0: all accounts, and the host keys */
-	bool all;		 /* keys that are not listed are printed too */
-	int64_t now;
+/* Of keyveto audit. */
+struct audit_options {
+	struct report_options report;
+	struct sshd sshd;
+	const char **user; /* those of --user */
+	size_t n_users;	   /* 0: all accounts, and the host keys */
+	uint64_t timeout;
+	bool logins;
+	const char **log; /* none: those of this machine */
+	size_t n_logs;
 };
 
 /*
  * Has every filter and list read to its end, and makes all checks of keyveto
- * doctor, if run as root. Prints the first line. False after a message.
+ * doctor, if run as root. Prints the first line. judging is NULL if there is
+ * none. False after a message.
  */
-bool audit_header_print(const struct audit_header *h);
+bool audit_header_print(const struct audit_options *o,
+    const struct judging *judging, int64_t now);
 
 /*
  * Prints the last line: the totals and the exit status. reason says why no key

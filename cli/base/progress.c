@@ -2,6 +2,7 @@
 #include "base/progress.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MIB (1024.0 * 1024.0)
@@ -80,6 +81,28 @@ progress_add(struct progress *p, uint64_t done)
 		fprintf(stderr, " %lu:%02lu left", left / 60, left % 60);
 	}
 	fflush(stderr);
+}
+
+bool
+progress_receive(struct progress *p, struct kv_bytes b, bool shown)
+{
+	char what[sizeof(p->told)];
+	uint64_t done, total;
+	bool things;
+
+	if (!record_get_all(&b, R_TEXT(what), R_FLAG(things), R_ANY(done),
+		R_ANY(total)) ||
+	    what[strspn(what, "abcdefghijklmnopqrstuvwxyz ")] != '\0')
+		return false;
+	if (p->what == NULL || strcmp(what, p->what) != 0 || done < p->done) {
+		progress_clear(p);
+		progress_start(p, p->told, total);
+		memcpy(p->told, what, sizeof(what));
+		p->things = things;
+		p->shown &= shown;
+	}
+	progress_add(p, done - p->done);
+	return true;
 }
 
 void

@@ -6,9 +6,9 @@
 #ifndef CLI_BASE_PROGRESS_H
 #define CLI_BASE_PROGRESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
+
+#include "base/record.h"
 
 struct progress {
 	bool shown;	      /* standard error is a terminal */
@@ -17,6 +17,7 @@ struct progress {
 	uint64_t done, total; /* total 0 if unknown */
 	struct timespec start, last;
 	bool drawn;
+	char told[32]; /* what, of progress_receive */
 };
 
 void progress_start(struct progress *p, const char *what, uint64_t total);
@@ -31,6 +32,12 @@ void progress_add(struct progress *p, uint64_t done);
  */
 void progress_tell(
     void (*show)(const char *what, bool things, uint64_t done, uint64_t total));
+/*
+ * Shows what such a process told in a record, if shown. It may be a stranger's:
+ * false for what none of ours tells.
+ */
+bool progress_receive(struct progress *p, struct kv_bytes b, bool shown);
+
 /* Erases the line: at the end, or so that a message can be printed. */
 void progress_clear(struct progress *p);
 

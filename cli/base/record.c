@@ -106,19 +106,6 @@ record_clear(struct record_out *o)
 }
 
 void
-record_append(struct record_out *o, const struct record_out *other)
-{
-	if (other->start == 0)
-		return;
-	if (o->fd != -1 && o->start + other->start > FLUSH_BYTES)
-		record_flush(o);
-	if (o->len + other->start > o->cap)
-		grow(o, o->len + other->start);
-	memcpy(o->buf + o->len, other->buf, other->start);
-	o->start = o->len += other->start;
-}
-
-void
 record_out_free(struct record_out *o)
 {
 	free(o->buf);
@@ -299,6 +286,14 @@ record_send_fields(struct record_out *o, uint8_t tag,
 	record_begin(o, tag);
 	record_add_fields(o, f);
 	record_end(o);
+}
+
+void
+record_send_last(struct record_out *o, uint8_t tag)
+{
+	record_begin(o, tag);
+	record_end(o);
+	record_flush(o);
 }
 
 static bool

@@ -38,8 +38,6 @@ void record_end(struct record_out *o);
 void record_flush(struct record_out *o);
 /* Forgets all records, and keeps the memory for others. */
 void record_clear(struct record_out *o);
-/* Appends the finished records of another to those of o. */
-void record_append(struct record_out *o, const struct record_out *other);
 void record_out_free(struct record_out *o);
 
 /* The receiver's side. All zeroes: empty. Freed by record_in_free. */
@@ -142,6 +140,9 @@ void record_add_fields(struct record_out *o, const struct record_field *f);
 	record_send_fields(o, tag, RECORD_FIELDS(__VA_ARGS__))
 void record_send_fields(struct record_out *o, uint8_t tag,
     const struct record_field *f);
+/* Writes a record of no fields, and flushes. */
+void record_send_last(struct record_out *o, uint8_t tag);
+
 /* Reads these fields. False if they are not there, or beyond their limits. */
 #define record_get(b, ...) record_get_fields(b, RECORD_FIELDS(__VA_ARGS__))
 KV_MUST_CHECK bool record_get_fields(struct kv_bytes *b,

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 #include <time.h>
@@ -85,7 +84,7 @@ is_name_of(const struct target *t, const char *path)
 	if (slash == NULL || strcmp(slash + 1, t->name) != 0)
 		return false;
 	snprintf(dir, sizeof(dir), "%.*s/", (int)(slash - path), path);
-	return stat(dir, &st) == 0 && brake_is_same_file(&st, &t->dir);
+	return stat(dir, &st) == 0 && io_is_same(&st, &t->dir);
 }
 
 /* Replaces path, if it is a symbolic link, by what that points to. */
@@ -115,7 +114,7 @@ is_target(const struct target *t, const char *path)
 	unsigned int links = 0;
 	struct stat st;
 
-	if (t->there && stat(path, &st) == 0 && brake_is_same_file(&st, &t->st))
+	if (t->there && stat(path, &st) == 0 && io_is_same(&st, &t->st))
 		return true;
 	/* A link may point to a file that is not there yet. */
 	if (snprintf(at, sizeof(at), "%s", path) >= (int)sizeof(at))
@@ -135,8 +134,7 @@ is_in_state_folder(const struct brake *b)
 
 	return b->change->kind != CHANGE_CONFIG &&
 	    (strncmp(b->change->path, folder, sizeof(folder) - 1) == 0 ||
-		(stat(folder, &st) == 0 &&
-		    brake_is_same_file(&st, &b->target.dir)));
+		(stat(folder, &st) == 0 && io_is_same(&st, &b->target.dir)));
 }
 
 /* --- before and after ----------------------------------------------------- */
@@ -243,54 +241,10 @@ read_accounts(struct brake *b, bool has_sshd)
 		since_yes_open(&b->since);
 	ok = accounts_add_all(&b->accounts) &&
 	    brake_hold_add_members(b->hold, &b->accounts);
-	for (size_t i = 0; ok && i < b->since.n; i++)
-		ok = brake_hold_add(&b->accounts, b->since.name[i]);
+	for (size_t i = 0; ok && i < b->since.names.n; i++)
+		ok = brake_hold_add(&b->accounts, b->since.names.v[i]);
 	return ok ||
 	    cli_failed("the accounts of this machine", "cannot be read");
-}
-
-static bool
-has_account(const struct audit_refused *h, const struct account *a)
-{
-	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i].account == a)
-			return true;
-	return false;
-}
-
-/* Adds what one configuration makes of the change. False without memory. */
-static bool
-add_found(struct audit_refused *all, const struct audit_refused *one)
-{
-	struct audit_refused_account *v = reallocarray(all->v,
-	    all->n + one->n + 1, sizeof(*v));
-	const struct account **unjudged = reallocarray(all->unjudged,
-	    all->n_unjudged + one->n_unjudged + 1, sizeof(struct account *));
-	size_t at;
-
-	if (v != NULL)
-		all->v = v;
-	if (unjudged != NULL)
-		all->unjudged = unjudged;
-	if (v == NULL || unjudged == NULL)
-		return false;
-	for (size_t i = 0; i < one->n; i++)
-		if (!has_account(all, one->v[i].account))
-			v[all->n++] = one->v[i];
-	for (size_t i = 0; i < one->n_unjudged; i++) {
-		for (at = 0; at < all->n_unjudged; at++)
-			if (unjudged[at] == one->unjudged[i])
-				break;
-		if (at == all->n_unjudged)
-			unjudged[all->n_unjudged++] = one->unjudged[i];
-	}
-	for (size_t i = 0; i < one->n_unasked; i++)
-		if (!audit_refused_add_unasked(all, one->unasked[i]))
-			return false;
-	if (one->refused_cas > all->refused_cas)
-		all->refused_cas = one->refused_cas;
-	all->unjudged_settings |= one->unjudged_settings;
-	return true;
 }
 
 /*
@@ -310,9 +264,9 @@ audit(struct brake *b, struct report *r, struct judging *j,
 	r->by_action = r->quiet = true;
 	r->now = b->at != 0 ? b->at : time(NULL);
 	ok = read_accounts(b, has_sshd) &&
-	    audit_refused_find(&h, has_sshd ? &sshd : NULL, &b->accounts, "",
+	    audit_refused_find(&h, has_sshd ? &sshd : NULL, &b->accounts,
 		b->hold, SECONDS, r) &&
-	    (all == NULL || add_found(all, &h) ||
+	    (all == NULL || audit_refused_join(all, &h) ||
 		cli_failed(b->change->path, "cannot be judged"));
 	audit_refused_free(&h);
 	if (r->broken_off)
@@ -461,58 +415,63 @@ judge_by(struct brake *b, const char *config, bool soon)
 	b->failed |= !end_judging(b, &before);
 }
 
+static size_t
+count_configs(const struct brake *b)
+{
+	return b->configurations.paths.n + b->configurations.defaults;
+}
+
+/* The path of a configuration; NULL: the defaults hold, which come first. */
+static const char *
+config_at(const struct brake *b, size_t i)
+{
+	const struct brake_configurations *c = &b->configurations;
+
+	return c->defaults && i == 0 ? NULL : c->paths.v[i - c->defaults];
+}
+
 static void
 judge_by_all(struct brake *b)
 {
 	const struct brake_configurations *c = &b->configurations;
 
-	for (size_t i = 0; i < c->n; i++)
-		judge_by(b, c->path[i], false);
+	for (size_t i = 0; i < count_configs(b); i++)
+		judge_by(b, config_at(b, i), false);
 	/* What is refused some day is asked about today, too. */
 	while (b->change->kind == CHANGE_CONFIG && b->next != 0) {
 		b->at = b->next;
 		b->next = 0;
-		for (size_t i = 0; i < c->n; i++)
-			judge_by(b, c->path[i], false);
+		for (size_t i = 0; i < count_configs(b); i++)
+			judge_by(b, config_at(b, i), false);
 	}
 	b->at = 0;
 	/* One that is not known may consult it. */
 	if (!b->consulted && b->change->kind != CHANGE_NONE &&
 	    (c->incomplete || is_in_state_folder(b)))
-		judge_by(b, c->path[0], b->change->kind != CHANGE_CONFIG);
+		judge_by(b, config_at(b, 0), b->change->kind != CHANGE_CONFIG);
 	b->found.unjudged_settings |= c->incomplete;
 	b->unjudged_counts |= c->incomplete && b->target.there;
 }
 
 /* --- accounts that were refused before ------------------------------------ */
 
-/* The audit of the files as they are prints nothing: it is not news. */
-static void
-ignore_key(const struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
-{
-	(void)r;
-	(void)key;
-	(void)d;
-}
-
 /* Audits the accounts with the files as they are, for who is refused a key. */
 static bool
 audit_now(struct brake *b, struct audit_refused *all)
 {
-	const struct brake_configurations *c = &b->configurations;
 	FILE *nowhere = fopen("/dev/null", "we");
 	bool ok = nowhere != NULL;
 
-	for (size_t i = 0; ok && i < c->n; i++) {
+	for (size_t i = 0; ok && i < count_configs(b); i++) {
 		struct judging now;
 		struct report r = {
-			.on_listed = ignore_key,
+			/* What is found is not news. */
 			.out = nowhere,
 			.err = nowhere,
 		};
 
-		judging_open(&now, c->path[i], NULL, cli_open_as_login, NULL);
+		judging_open(&now, config_at(b, i), NULL, cli_open_as_login,
+		    NULL);
 		ok = audit(b, &r, &now, all);
 	}
 	if (nowhere != NULL)
@@ -541,7 +500,7 @@ drop_settled(struct brake *b)
 {
 	struct audit_refused now = { .n = 0 };
 
-	if (b->since.n > 0 && audit_now(b, &now))
+	if (b->since.names.n > 0 && audit_now(b, &now))
 		since_yes_filter(&b->since, is_still_refused, &now);
 	audit_refused_free(&now);
 }
@@ -560,18 +519,13 @@ report_remedy(const struct brake *b)
 			  "keys replaced, and run this again; if this is "
 			  "right, give --yes",
 		    path);
-	else if (b->target.there)
-		cli_error("%s: the old one stays in use. Correct that, have "
-			  "those keys replaced, or let single ones in with "
-			  "keyveto allow, and run this again; if this is "
-			  "right, give --yes",
-		    path);
 	else
-		cli_error("%s: it is not installed. Correct that, have those "
-			  "keys replaced, or let single ones in with keyveto "
-			  "allow, and run this again; if this is right, give "
-			  "--yes",
-		    path);
+		cli_error("%s: %s. Correct that, have those keys replaced, or "
+			  "let single ones in with keyveto allow, and run this "
+			  "again; if this is right, give --yes",
+		    path,
+		    b->target.there ? "the old one stays in use" :
+				      "it is not installed");
 }
 
 /* Whether HoldIfRefused keeps the file as it is; prints why. */
@@ -582,15 +536,15 @@ is_held(const struct brake *b)
 		.found = &b->found,
 		.path = b->change->path,
 		.what = b->change->what,
-		.before = b->since.n,
-		.together = b->since.n,
+		.before = b->since.names.n,
+		.together = b->since.names.n,
 		.unjudged = b->unjudged_counts,
 	};
 
 	if (b->failed)
 		return !b->hold->never && b->unjudged_counts;
 	for (size_t i = 0; i < b->found.n; i++)
-		h.together += !since_yes_has(&b->since,
+		h.together += !texts_has(&b->since.names,
 		    b->found.v[i].account->name);
 	return brake_hold_keeps(b->hold, &h);
 }
@@ -612,10 +566,10 @@ note_refused(struct brake *b)
 static void
 note_unasked(const struct brake *b)
 {
-	for (size_t i = 0; i < b->found.n_unasked; i++)
+	for (size_t i = 0; i < b->found.unasked.n; i++)
 		cli_error("note: %s; so nobody can know beforehand which of "
 			  "the keys it prints would be refused",
-		    b->found.unasked[i]);
+		    b->found.unasked.v[i]);
 }
 
 static bool
@@ -713,7 +667,7 @@ brake_may_take_effect(const struct change *c, struct change_effect *e)
 	since_yes_close(&b.since);
 	audit_refused_free(&b.found);
 	accounts_free(&b.accounts);
-	brake_configurations_free(&b.configurations);
+	texts_free(&b.configurations.paths);
 	update_conf_free(&b.conf);
 	brake_findings_free();
 	return may;

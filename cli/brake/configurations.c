@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * brake/configurations: each keyveto.conf by which a login of this machine may
- * be judged. That is the default one, those that a guard in sshd's
- * configuration names with --config, in Match blocks, too, and those that a
- * line of the module in PAM's stacks names with config=.
- */
+/* brake/configurations: finds what struct brake_configurations has. */
 #include "brake/parts.h"
-
-#include <sys/stat.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "host/system_file.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/sshd_config.h"
@@ -27,53 +20,25 @@
 
 struct search {
 	struct brake_configurations *c;
-	char **file; /* the sshd_config of each sshd */
-	size_t n_files;
-	bool uses_pam; /* one of them, for some accounts */
-	bool failed;   /* without memory */
+	struct texts files; /* the sshd_config of each sshd */
+	bool uses_pam;	    /* one of them, for some accounts */
+	bool failed;	    /* without memory */
 };
 
-bool
-brake_is_same_file(const struct stat *a, const struct stat *b)
+/* Adds a path, unless it is of a file that is there. */
+static void
+add_path(struct search *f, struct texts *t, const char *path)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool
-is_same_file(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return strcmp(one, other) == 0 ||
-	    (stat(one, &a) == 0 && stat(other, &b) == 0 &&
-		brake_is_same_file(&a, &b));
-}
-
-/* Appends a copy of text. False without memory. */
-static bool
-append(char ***v, size_t *n, const char *text)
-{
-	char **longer = reallocarray(*v, *n + 1, sizeof(char *));
-
-	if (longer == NULL)
-		return false;
-	*v = longer;
-	longer[*n] = NULL;
-	if (text != NULL && (longer[*n] = strdup(text)) == NULL)
-		return false;
-	++*n;
-	return true;
+	for (size_t i = 0; i < t->n; i++)
+		if (system_file_is_same(t->v[i], path))
+			return;
+	f->failed |= !texts_add(t, path);
 }
 
 static void
 add(struct search *f, const char *path)
 {
-	struct brake_configurations *c = f->c;
-
-	for (size_t i = 0; i < c->n; i++)
-		if (c->path[i] != NULL && is_same_file(c->path[i], path))
-			return;
-	f->failed |= !append(&c->path, &c->n, path);
+	add_path(f, &f->c->paths, path);
 }
 
 static void
@@ -103,8 +68,7 @@ add_of_guards(struct search *f, const struct sshd_tree *t)
 			    0) ||
 		    !guard_command(l->value, &args))
 			continue;
-		if (!guard_config(args, path, sizeof(path)))
-			snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
+		(void)guard_config(args, path, sizeof(path));
 		add(f, path);
 	}
 }
@@ -112,10 +76,7 @@ add_of_guards(struct search *f, const struct sshd_tree *t)
 static void
 add_file(struct search *f, const char *path)
 {
-	for (size_t i = 0; i < f->n_files; i++)
-		if (is_same_file(f->file[i], path))
-			return;
-	f->failed |= !append(&f->file, &f->n_files, path);
+	add_path(f, &f->files, path);
 }
 
 /* An -f of an sshd, or of the next one. */
@@ -147,15 +108,6 @@ on_option(void *arg, const struct sshd_start *start, const char *keyword,
 		    "there");
 }
 
-/* A stranger's process, such as a container's sshd, is no reason to hold. */
-static void
-on_unseen(void *arg, const char *place, const char *why)
-{
-	(void)arg;
-	(void)place;
-	(void)why;
-}
-
 static void
 add_of_sshd(struct search *f)
 {
@@ -163,17 +115,18 @@ add_of_sshd(struct search *f)
 		.arg = f,
 		.option = on_option,
 		.file = on_file,
-		.unseen = on_unseen,
+		/* A stranger's process, such as a container's, is no reason. */
+		.unseen = NULL,
 	};
 
 	if (access(SSHD_TREE_TOP, F_OK) == 0 || errno != ENOENT)
 		add_file(f, SSHD_TREE_TOP);
 	(void)sshd_arguments_find(&found);
-	for (size_t i = 0; i < f->n_files; i++) {
+	for (size_t i = 0; i < f->files.n; i++) {
 		struct sshd_tree t = { 0 };
 		char why[512];
 
-		if (!sshd_tree_read(&t, "", f->file[i], NULL, 0, why,
+		if (!sshd_tree_read(&t, f->files.v[i], NULL, 0, why,
 			sizeof(why)))
 			report_incomplete(f, "", why);
 		add_of_guards(f, &t);
@@ -193,7 +146,7 @@ add_of_service(struct search *f, const char *service)
 	struct pam_stack s;
 	char why[512], path[PATH_MAX];
 
-	if (!pam_stack_read("", service, &s, why, sizeof(why)) && f->uses_pam &&
+	if (!pam_stack_read(service, &s, why, sizeof(why)) && f->uses_pam &&
 	    strcmp(service, "sshd") == 0)
 		report_incomplete(f, "", why);
 	for (size_t i = 0; i < s.n; i++) {
@@ -226,29 +179,18 @@ brake_configurations_find(struct brake_configurations *c, const char *also)
 {
 	struct search f = { .c = c };
 
-	*c = (struct brake_configurations){ .n = 0 };
+	*c = (struct brake_configurations){ .incomplete = false };
 	if (also != NULL)
 		add(&f, also);
 	if (access(KV_CONFIG_PATH, F_OK) == 0 || errno != ENOENT)
 		add(&f, KV_CONFIG_PATH);
 	else if (also == NULL)
-		f.failed |= !append(&c->path, &c->n, NULL);
+		c->defaults = true;
 	add_of_sshd(&f);
 	add_of_services(&f, "/etc/pam.d");
 	add_of_services(&f, "/usr/lib/pam.d");
-	for (size_t i = 0; i < f.n_files; i++)
-		free(f.file[i]);
-	free(f.file);
+	texts_free(&f.files);
 	if (f.failed)
 		cli_error("out of memory");
 	return !f.failed;
-}
-
-void
-brake_configurations_free(struct brake_configurations *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->path[i]);
-	free(c->path);
-	*c = (struct brake_configurations){ .n = 0 };
 }

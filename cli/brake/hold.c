@@ -95,15 +95,11 @@ report_administrators(const struct change_hold *hold,
 	for (size_t i = 0; i < h->found->n; i++) {
 		const struct account *a = h->found->v[i].account;
 
-		if (a->uid == 0)
-			cli_error("%s: %s would refuse a key of %s", h->path,
-			    h->what, a->name);
-		else if (administrators_has(hold, a))
-			cli_error("%s: %s would refuse a key of %s, who is in "
-				  "a group of HoldIfRefused",
-			    h->path, h->what, a->name);
-		else
+		if (a->uid != 0 && !administrators_has(hold, a))
 			continue;
+		cli_error("%s: %s would refuse a key of %s%s", h->path, h->what,
+		    a->name,
+		    a->uid == 0 ? "" : ", who is in a group of HoldIfRefused");
 		any = true;
 	}
 	return any;

@@ -16,9 +16,8 @@
  * config=. All zeroes: none.
  */
 struct brake_configurations {
-	/* Each another file. NULL: there is none, and the defaults hold. */
-	char **path;
-	size_t n;
+	bool defaults;	    /* hold, since there is no default one */
+	struct texts paths; /* each of another file */
 	/*
 	 * There may be others: something could not be read, or understood. The
 	 * reason was printed.
@@ -28,13 +27,10 @@ struct brake_configurations {
 
 /*
  * Finds them, and adds the one at also, unless that is NULL. False after a
- * message without memory. Always call brake_configurations_free.
+ * message without memory. Always call texts_free for the paths.
  */
 bool brake_configurations_find(struct brake_configurations *c,
     const char *also);
-void brake_configurations_free(struct brake_configurations *c);
-
-bool brake_is_same_file(const struct stat *a, const struct stat *b);
 
 /* --- findings.c: the keys in use that a change lists newly, each once ----- */
 
@@ -90,8 +86,7 @@ bool brake_hold_keeps(const struct change_hold *hold,
  */
 struct since_yes {
 	int dir, lock; /* -1: not open */
-	char **name;
-	size_t n;
+	struct texts names;
 	bool changed; /* differs from the file */
 };
 
@@ -100,8 +95,6 @@ struct since_yes {
  * Always call since_yes_close.
  */
 void since_yes_open(struct since_yes *s);
-
-bool since_yes_has(const struct since_yes *s, const char *name);
 
 /* Adds a name that is not there. False without memory. */
 bool since_yes_add(struct since_yes *s, const char *name);

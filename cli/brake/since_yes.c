@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * brake/since_yes: the accounts of which changes have refused a key since
- * somebody last gave --yes. HoldIfRefused counts these together, not for each
- * update. They are in the file .refused-accounts in the state folder, a name a
- * line, which only root may read. A file that is missing or somebody else's is
- * ignored.
- */
+/* brake/since_yes: reads and writes the file of struct since_yes. */
 #include "brake/parts.h"
 
 #include <sys/file.h>
@@ -13,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,46 +88,30 @@ since_yes_open(struct since_yes *s)
 }
 
 bool
-since_yes_has(const struct since_yes *s, const char *name)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->name[i], name) == 0)
-			return true;
-	return false;
-}
-
-bool
 since_yes_add(struct since_yes *s, const char *name)
 {
-	char **longer, *copy;
+	const bool had = texts_has(&s->names, name);
+	const bool added = !had && texts_add(&s->names, name);
 
-	if (since_yes_has(s, name))
-		return true;
-	longer = reallocarray(s->name, s->n + 1, sizeof(char *));
-	if (longer == NULL)
-		return false;
-	s->name = longer;
-	if ((copy = strdup(name)) == NULL)
-		return false;
-	s->name[s->n++] = copy;
-	s->changed = true;
-	return true;
+	s->changed |= added;
+	return had || added;
 }
 
 void
 since_yes_filter(struct since_yes *s,
     bool (*stays)(const char *name, void *arg), void *arg)
 {
+	struct texts *t = &s->names;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < s->n; i++) {
-		if (stays != NULL && stays(s->name[i], arg))
-			s->name[kept++] = s->name[i];
+	for (size_t i = 0; i < t->n; i++) {
+		if (stays != NULL && stays(t->v[i], arg))
+			t->v[kept++] = t->v[i];
 		else
-			free(s->name[i]);
+			free(t->v[i]);
 	}
-	s->changed |= kept < s->n;
-	s->n = kept;
+	s->changed |= kept < t->n;
+	t->n = kept;
 }
 
 /* Writes the new file, and renames it. False with errno. */
@@ -149,8 +126,8 @@ replace_file(const struct since_yes *s)
 	fd = openat(s->dir, NAME_NEW,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ok = fd != -1;
-	for (size_t i = 0; ok && i < s->n; i++)
-		ok = io_write(fd, s->name[i], strlen(s->name[i])) &&
+	for (size_t i = 0; ok && i < s->names.n; i++)
+		ok = io_write(fd, s->names.v[i], strlen(s->names.v[i])) &&
 		    io_write(fd, "\n", 1);
 	ok = ok && fsync(fd) == 0 &&
 	    renameat(s->dir, NAME_NEW, s->dir, NAME) == 0;
@@ -173,8 +150,9 @@ since_yes_save(struct since_yes *s)
 	ok = s->lock != -1 ||
 	    (s->dir == -1 && mkdir(KV_STATEDIR, 0755) == 0 && lock_folder(s));
 	ok = ok &&
-	    (s->n > 0 ? replace_file(s) :
-			unlinkat(s->dir, NAME, 0) == 0 || errno == ENOENT);
+	    (s->names.n > 0 ?
+		    replace_file(s) :
+		    unlinkat(s->dir, NAME, 0) == 0 || errno == ENOENT);
 	if (!ok)
 		cli_error("warning: cannot write " KV_STATEDIR "/" NAME
 			  " (%s): the accounts that are refused now are not "
@@ -186,8 +164,7 @@ since_yes_save(struct since_yes *s)
 void
 since_yes_close(struct since_yes *s)
 {
-	since_yes_filter(s, NULL, NULL);
-	free(s->name);
+	texts_free(&s->names);
 	if (s->lock != -1) {
 		(void)unlinkat(s->dir, NAME_LOCK, 0);
 		close(s->lock);

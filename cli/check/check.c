@@ -17,9 +17,6 @@
 #include "reading/reading.h"
 #include "upkeep/own_list.h"
 
-/* Threads wait for the disk: there may be more than processors. */
-#define JOBS_MAX 256
-
 /*
  * Whether somebody hands over keys on standard input. Waits for the first byte,
  * or for the end. empty: a pipe or file with nothing in it counts, too.
@@ -108,12 +105,11 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	char why[WALL_WHY_BYTES];
 	struct report r;
 	struct progress progress;
-	uint64_t total = 0, jobs = 1;
+	uint64_t total = 0;
 	const char *color = NULL;
 	char *chosen[] = { NULL, NULL }, **paths = chosen;
 	bool weak = false, own = false, partly, ok;
 	const struct cli_option options[] = {
-		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
 		{ .name = "weak", .flag = &weak },
 		{ .name = "color", .text = &color },
 		REPORT_OPTIONS(o),
@@ -129,12 +125,11 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 		paths = argv + optind;
 	else if (!choose_path(&o.judge, &chosen[0], &own))
 		return CLI_UNCHECKED;
-	if (!own_list_add(&o.judge))
+	if (!own_list_add(&o.judge, o.quiet ? OWN_LIST_QUIETLY : 0))
 		return CLI_UNCHECKED;
 	for (char **path = paths; *path != NULL; path++)
 		total += input_size(*path);
 	files = (struct chosen_reading){
-		.threads = (size_t)jobs,
 		.flags = (o.json ? READING_JSON : 0u) |
 		    (o.all ? READING_ALL : 0u) |
 		    (o.quiet ? READING_QUIET : 0u) | (weak ? READING_WEAK : 0u),
@@ -169,14 +164,14 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_check = {
 	.name = "check",
 	.synopsis =
-	    "[--json] [--all] [--quiet] [--weak] [--color WHEN] [--jobs N] "
+	    "[--json] [--all] [--quiet] [--weak] [--color WHEN] "
 	    "[--config FILE] "
 	    "[--filter FILE]... [--blocklist FILE]... [FILE|DIRECTORY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
 		"listed",
 	.details = REPORT_HELP
 	"  --weak           RSA keys that anybody factors, too\n" COLOR_HELP
-	"  --jobs N         check with N threads (default 1)\n" CLI_JUDGE_HELP
+	    CLI_JUDGE_HELP
 	"Without a file: what is piped in, else your own ~/.ssh.\n" REPORT_STATUS_HELP,
 	.run = run_check,
 };

@@ -13,7 +13,7 @@
 
 #include "command.h"
 #include "host/accounts.h"
-#include "host/root_file.h"
+#include "host/child.h"
 #include "kv_words.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -305,7 +305,7 @@ count_unusable_filters(struct config_findings *f,
 	for (size_t i = 0; i < s->readers->n; i++) {
 		const struct config_reader *r = &s->readers->v[i];
 
-		if (root_ask("", r->uid, r->gid, can_read_all, &q, why,
+		if (child_ask_as(r->uid, r->gid, can_read_all, &q, why,
 			sizeof(why)))
 			continue;
 		f->blind |= UINT32_C(1) << i;
@@ -496,8 +496,7 @@ reads_path(const char *command, const char *path)
 
 	if (!guard_command(command, &args))
 		return false;
-	if (!guard_config(args, config, sizeof(config)))
-		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	(void)guard_config(args, config, sizeof(config));
 	return strcmp(config, path) == 0;
 }
 

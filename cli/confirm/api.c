@@ -14,7 +14,6 @@
 #include "command.h"
 #include "host/memory.h"
 #include "net/fetch.h"
-#include "proof/jws.h"
 #include "working/working.h"
 
 #define NANO 1000000000
@@ -249,12 +248,6 @@ refuse_page(struct api *a)
 	    json ? "" : a->type);
 }
 
-static bool
-receive_answer(struct kv_bytes b, void *arg)
-{
-	return answer_receive(b, arg);
-}
-
 void
 api_verify(int fd, struct kv_span spki, struct answer *answer)
 {
@@ -263,8 +256,7 @@ api_verify(int fd, struct kv_span spki, struct answer *answer)
 		.args = RECORD_FIELDS(R_SPAN(spki)),
 		.fd = { fd },
 		.n_fds = 1,
-		.result = receive_answer,
-		.arg = answer,
+		.answer = RECORD_FIELDS(ANSWER_FIELDS(answer)),
 	};
 	char why[WALL_WHY_BYTES];
 

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "net/network.h"
-#include "proof/answer.h"
+#include "proof/jws.h"
 
 /* The zero value says nothing about the key. */
 enum api_verdict {

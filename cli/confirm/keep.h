@@ -17,7 +17,7 @@
 #include <limits.h>
 
 #include "confirm/hits.h"
-#include "sets/list_batch.h"
+#include "sets/list_writer.h"
 
 #define KEEP_NAME "confirmed"
 /* For so long a publisher is not asked about the same key again. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/system_file.h"
 #include "tasks/filter.h"
 
 bool
@@ -56,6 +57,7 @@ doctor_not_looked_at(struct doctor *d)
 void
 doctor_compare_config(struct doctor *d, const char *who, const char *path)
 {
+	d->is_read |= system_file_is_same(path, d->config);
 	if (strcmp(path, d->config) != 0)
 		doctor_add(d, DOCTOR_WARNING, "name that file with --config",
 		    "%s reads %s, and doctor has checked %s", who, path,

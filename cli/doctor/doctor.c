@@ -70,6 +70,14 @@ doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
 }
 
 void
+doctor_add_refuses(struct doctor *d)
+{
+	if (d->n > 0)
+		d->finding[d->n - 1].refuses = d->finding[d->n - 1].status ==
+		    DOCTOR_BROKEN;
+}
+
+void
 doctor_add_unused(struct doctor *d, const char *found)
 {
 	const size_t n = d->n;

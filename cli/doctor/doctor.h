@@ -34,6 +34,8 @@ struct doctor_finding {
 	const char *check; /* its name in the table of checks */
 	enum doctor_status status;
 	bool unused; /* it says that something is not in use: for JSON alone */
+	bool
+	    refuses; /* because of it, every login that it is about is refused */
 	char *found;
 	char *remedy; /* what to do; NULL: nothing */
 };
@@ -73,6 +75,7 @@ struct doctor {
 	bool out_of_memory;
 
 	const char *config; /* the keyveto.conf that is checked */
+	bool is_read;	    /* by root's guard, or by the module */
 	struct judging judging;
 	char unread[WALL_WHY_BYTES]; /* why it could read no file; or "" */
 	struct filter_facts *facts;  /* of each filter of the judge */
@@ -105,6 +108,9 @@ void doctor_free(struct doctor *d);
  */
 void doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* If the finding that was added last is broken, each such login is refused. */
+void doctor_add_refuses(struct doctor *d);
 
 /* Adds a finding that all is well, since what the check is about is not used. */
 void doctor_add_unused(struct doctor *d, const char *found);

@@ -10,8 +10,7 @@
 
 #include "host/become.h"
 #include "host/child.h"
-#include "host/root_file.h"
-#include "sshd_config/runnable.h"
+#include "sshd_config/guard_command.h"
 
 static void
 check_path(struct doctor *d, const char *command, const char *args)
@@ -33,6 +32,9 @@ check_path(struct doctor *d, const char *command, const char *args)
 			"chown root and chmod go-w it, and each folder above "
 			"it",
 		    "%s", why);
+	/* The other command is asked about certificates alone. */
+	if (args == d->keys_guard)
+		doctor_add_refuses(d);
 }
 
 void
@@ -55,7 +57,7 @@ struct access {
 };
 
 /*
- * Sets why to what keeps the account from it; "" if nothing does. root_ask
+ * Sets why to what keeps the account from it; "" if nothing does. child_ask_as
  * calls this as root. sshd gives the guard the account's groups.
  */
 static bool
@@ -78,13 +80,13 @@ find_obstacle(void *arg, char *why, size_t cap)
 
 static void
 check_access(struct doctor *d, const struct passwd *pw, const char *path,
-    int mode)
+    int mode, bool refuses)
 {
 	struct access a = { .pw = pw, .path = path, .mode = mode };
 	const char *what = mode == X_OK ? "execute" : "read";
 	char why[1024];
 
-	if (!root_ask("", 0, 0, find_obstacle, &a, why, sizeof(why)))
+	if (!child_ask_as(0, 0, find_obstacle, &a, why, sizeof(why)))
 		doctor_add(d, DOCTOR_WARNING, NULL,
 		    "whether %s can %s %s is not looked at: %s", pw->pw_name,
 		    what, path, why);
@@ -92,11 +94,14 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 	else if (strcmp(why, strerror(ENOENT)) == 0)
 		doctor_add(d, DOCTOR_WARNING, NULL, "%s has no %s to %s",
 		    pw->pw_name, path, what);
-	else if (*why != '\0')
+	else if (*why != '\0') {
 		doctor_add(d, DOCTOR_BROKEN,
 		    "give it those permissions, or have sshd run the guard as "
 		    "another account",
 		    "%s cannot %s %s: %s", pw->pw_name, what, path, why);
+		if (refuses)
+			doctor_add_refuses(d);
+	}
 }
 
 /* Checks what the guard needs as the account that sshd runs it as. */
@@ -104,6 +109,9 @@ static void
 check_user(struct doctor *d, const char *keyword, const char *name,
     const char *command, const char *args)
 {
+	const bool keys = args == d->keys_guard;
+	const bool denies = keys &&
+	    d->judging.judge.config.on_error == KV_ACTION_DENY;
 	const struct passwd *pw;
 	char path[PATH_MAX];
 
@@ -116,14 +124,19 @@ check_user(struct doctor *d, const char *keyword, const char *name,
 		    "name an account that exists; until then sshd refuses "
 		    "the keys and certificates that it asks the guard about",
 		    "%s %s: there is no such account", keyword, name);
+		if (keys)
+			doctor_add_refuses(d);
 		return;
 	}
-	check_access(d, pw, path, X_OK);
-	check_access(d, pw, d->config, R_OK);
+	check_access(d, pw, path, X_OK, keys);
+	/* Unread, the defaults hold, and OnError deny is one. */
+	check_access(d, pw, d->config, R_OK, keys);
 	for (size_t i = 0; i < d->judging.judge.n_filters; i++)
-		check_access(d, pw, d->judging.judge.filter[i].path, R_OK);
+		check_access(d, pw, d->judging.judge.filter[i].path, R_OK,
+		    denies);
 	for (size_t i = 0; i < d->judging.judge.n_lists; i++)
-		check_access(d, pw, d->judging.judge.list[i].path, R_OK);
+		check_access(d, pw, d->judging.judge.list[i].path, R_OK,
+		    denies);
 	if (doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s can run the guard and read what it needs", pw->pw_name);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/root_file.h"
+#include "host/child.h"
 #include "ways/pam_decision.h"
 
 #define MODULE WAYS_MODULE
@@ -22,8 +22,7 @@ doctor_read_pam(struct doctor *d)
 	struct ways_context context = { 0 };
 	const struct pam_line *l;
 
-	m->known = pam_stack_read("", d->service, &d->pam, m->why,
-	    sizeof(m->why));
+	m->known = pam_stack_read(d->service, &d->pam, m->why, sizeof(m->why));
 	/* If the stack could not be read, it has the lines before the error. */
 	m->session = pam_stack_find(&d->pam, "session", MODULE);
 	m->auth = pam_stack_find(&d->pam, "auth", MODULE);
@@ -284,7 +283,7 @@ doctor_pam_order(struct doctor *d)
 		    "no line before the module's gets in its way");
 }
 
-/* Loads the module as libpam does. root_ask calls this in a child. */
+/* Loads the module as libpam does. child_ask_as calls this in a child. */
 static bool
 can_be_loaded(void *arg, char *why, size_t cap)
 {
@@ -306,7 +305,9 @@ doctor_pam_module(struct doctor *d)
 		m->account,
 	};
 	const struct pam_line *l, *seen = NULL;
+	const bool asked = d->settings != NULL && d->settings->use_pam;
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err err;
 
 	for (size_t i = 0; i < 3; i++) {
 		if ((l = lines[i]) == NULL)
@@ -315,13 +316,14 @@ doctor_pam_module(struct doctor *d)
 			snprintf(path, sizeof(path), "%s%s",
 			    *l->module == '/' ? "" : WAYS_MODULE_DIR "/",
 			    l->module);
-			if (kv_trusted_check(path, 0, why) != KV_OK)
+			err = kv_trusted_check(path, 0, why);
+			if (err != KV_OK)
 				doctor_add(d, DOCTOR_BROKEN,
 				    "put keyveto's module there, owned by "
 				    "root: where it is missing, every login "
 				    "is refused",
 				    "%s", why);
-			else if (!root_ask("", geteuid(), getegid(),
+			else if (!child_ask_as(geteuid(), getegid(),
 				     can_be_loaded, path, why, sizeof(why)))
 				doctor_add(d, DOCTOR_BROKEN,
 				    "install the libraries that it needs, or "
@@ -331,6 +333,10 @@ doctor_pam_module(struct doctor *d)
 			else
 				doctor_add(d, DOCTOR_OK, NULL,
 				    "%s is there, and root's alone", path);
+			/* PAM does not ask whose it is. */
+			if (asked && err != KV_ERR_INSECURE &&
+			    strcmp(l->control, "optional") != 0)
+				doctor_add_refuses(d);
 		}
 		pam_stack_config(l, path, sizeof(path));
 		snprintf(why, sizeof(why), "%s:%u: the module", l->file,

@@ -166,8 +166,7 @@ doctor_guard(struct doctor *d)
 			", and AuthorizedKeysFile is none");
 	if (args == NULL)
 		return;
-	if (!guard_config(args, config, sizeof(config)))
-		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	(void)guard_config(args, config, sizeof(config));
 	doctor_compare_config(d, "the guard", config);
 }
 

@@ -4,27 +4,116 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/color.h"
 
 #define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
 
+/* Counts root's open ways in, and those of them that keyveto guards. */
+static void
+count_ways(const struct doctor *d, size_t *openp, size_t *guardedp)
+{
+	const struct ways *w = &d->ways;
+
+	*openp = *guardedp = 0;
+	for (size_t i = 0; i < WAYS; i++) {
+		*openp += w->open[i];
+		*guardedp += w->open[i] && ways_is_guarded(w, (enum way)i);
+	}
+}
+
+/* What keeps sshd or PAM from asking, so that they refuse. NULL: nothing. */
+static const char *
+find_unasked(const struct doctor *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->finding[i].refuses)
+			return d->finding[i].found;
+	return NULL;
+}
+
+/* The line of keyveto.conf that has the mistake. 0: it is none of a line. */
+static unsigned long
+find_mistake(const struct doctor *d)
+{
+	const size_t len = strlen(d->config);
+	const char *p = d->judging.judge.broken;
+	unsigned long line;
+	char *end;
+
+	if (strncmp(p, d->config, len) != 0 || p[len] != ':')
+		return 0;
+	line = strtoul(p + len + 1, &end, 10);
+	return *end == ':' ? line : 0;
+}
+
+static bool
+has_exceptions(const struct doctor *d)
+{
+	const struct kv_key_line *v = d->judging.judge.config.allowed.v;
+
+	for (size_t i = 0; i < d->judging.judge.config.allowed.n; i++)
+		if (v[i].day >= d->now / DOCTOR_DAY_SECONDS)
+			return true;
+	return false;
+}
+
+/*
+ * Prints, before all else, that logins get no verdict: OnError deny locks
+ * everybody out. Where sshd does not ask keyveto, nothing comes of it.
+ */
+static void
+print_no_verdict(const struct doctor *d, bool in_part)
+{
+	const struct kv_judge *j = &d->judging.judge;
+	const bool named = d->o->judge.n_filters + d->o->judge.n_blocklists > 0;
+	const bool broken = j->broken[0] != '\0';
+	const char *unasked = find_unasked(d), *cause = unasked;
+	const unsigned long line = find_mistake(d);
+	char text[128];
+
+	if (cause == NULL && d->is_read && !named)
+		cause = broken ? j->broken : judging_find_unopened(j);
+	if (cause == NULL)
+		return;
+	if (unasked == NULL && j->config.on_error != KV_ACTION_DENY)
+		snprintf(text, sizeof(text), "%s",
+		    broken ? "no key but those of DenyKey and the built-in "
+			     "ones is judged; everybody else gets in" :
+			     "a list is not consulted, and the keys that only "
+			     "it has get in");
+	else
+		snprintf(text, sizeof(text),
+		    "every login by key%s%s is refused",
+		    in_part ? " that keyveto guards" : "",
+		    unasked == NULL && !broken && has_exceptions(d) ?
+			", but those of AllowKey," :
+			"");
+	color_print(stdout, COLOR_BAD, text);
+	fputs(": ", stdout);
+	if (unasked == NULL && line > 0)
+		printf("keyveto.conf line %lu; type keyveto config edit\n",
+		    line);
+	else
+		cli_printf(stdout, "%s\n", cause);
+}
+
 static void
 print_guarded(const struct doctor *d)
 {
-	const struct ways *w = &d->ways;
-	size_t open = 0, guarded = 0;
+	const bool match = doctor_status(d, "match") != DOCTOR_OK;
+	size_t open, guarded;
 
-	for (size_t i = 0; i < WAYS; i++) {
-		open += w->open[i];
-		guarded += w->open[i] && ways_is_guarded(w, (enum way)i);
-	}
+	count_ways(d, &open, &guarded);
+	if (guarded > 0)
+		print_no_verdict(d, guarded < open || match);
 	if (d->settings == NULL)
 		color_print(stdout, COLOR_WARNING, "sshd was not asked");
 	else if (guarded == 0 && open > 0)
 		color_print(stdout, COLOR_BAD, "not guarded");
-	else if (guarded < open || doctor_status(d, "match") != DOCTOR_OK)
+	else if (guarded < open || match)
 		color_print(stdout, COLOR_BAD, "guarded in part");
 	else if (d->judging.judge.config.on_hit == KV_ACTION_WARN)
 		color_print(stdout, COLOR_WARNING, "guarded, and only logged");

@@ -5,7 +5,9 @@
  */
 #include "doctor/doctor.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +17,13 @@
 
 #include "host/program.h"
 #include "host/replace.h"
-#include "host/root_file.h"
-#include "published/index.h"
+#include "host/sshd_process.h"
+#include "host/system_file.h"
+#include "published/sources.h"
 #include "upkeep/settings.h"
 
 #define FAILED_SECONDS ((int64_t)2 * 86400)
+#define SILENT_DAYS 30
 #define SYSTEMD "/run/systemd/system" /* sd_booted(3) */
 #define SYSTEMCTL "/usr/bin/systemctl"
 #define TIMER "keyveto-update.timer"
@@ -105,22 +109,20 @@ find_rolled_back(struct doctor *d, const char *path,
 static bool
 has_expired(const struct update_notes *notes)
 {
-	return notes->index_expires != 0 &&
-	    (int64_t)time(NULL) > notes->index_expires;
+	return notes->expires != 0 && (int64_t)time(NULL) > notes->expires;
 }
 
 static void
 find_expired(struct doctor *d, const char *path,
     const struct update_notes *notes)
 {
-	char date[INDEX_TIME_BYTES];
+	char date[UPDATE_DATE_BYTES];
 
-	if (!index_format_time(notes->index_expires, date))
-		snprintf(date, sizeof(date), "?");
+	update_sources_date(notes->expires, date);
 	doctor_add(d, DOCTOR_WARNING,
 	    "run keyveto update, and look at its timer; if it finds no newer "
-	    "index, ask the publisher",
-	    "%s: the index of its publisher expired at %s: somebody may be "
+	    "one, ask the publisher",
+	    "%s: the manifest of its publisher expired at %s: somebody may be "
 	    "holding newer files back",
 	    path, date);
 }
@@ -138,10 +140,9 @@ static void
 find_failed(struct doctor *d, const char *path,
     const struct update_notes *notes)
 {
-	char date[INDEX_TIME_BYTES];
+	char date[UPDATE_DATE_BYTES];
 
-	if (!index_format_time(notes->failed_since, date))
-		snprintf(date, sizeof(date), "?");
+	update_sources_date(notes->failed_since, date);
 	doctor_add(d, DOCTOR_WARNING,
 	    "run keyveto update --dry-run, which says why, and what to do",
 	    "%s: no update of it has succeeded since one failed at %s", path,
@@ -149,31 +150,73 @@ find_failed(struct doctor *d, const char *path,
 }
 
 /*
- * Whether a line of a crontab runs keyveto update. One that begins by asking
- * for systemd, as that of packaging/cron, does so only where systemd is not.
+ * Whether the source was not asked with success for long, of which nothing else
+ * tells: perhaps nothing asks.
  */
 static bool
+is_silent(const struct update_notes *notes)
+{
+	return notes->asked != 0 && notes->held == 0 &&
+	    notes->rolled_back == 0 && !has_expired(notes) &&
+	    !has_failed(notes) &&
+	    (int64_t)time(NULL) >= notes->asked + SILENT_DAYS * 86400;
+}
+
+static void
+find_silent(struct doctor *d, const char *path,
+    const struct update_notes *notes)
+{
+	char date[UPDATE_DATE_BYTES];
+
+	update_sources_date(notes->asked, date);
+	doctor_add(d, DOCTOR_WARNING,
+	    "run keyveto update, and look at what starts it",
+	    "%s: its source was last asked for a newer one at %s, %d days ago "
+	    "or more",
+	    path, date, SILENT_DAYS);
+}
+
+enum cron { CRON_NONE, CRON_UPDATES, CRON_UPDATES_NAMED };
+
+/*
+ * Whether a line of a crontab runs keyveto update, and whether it names what to
+ * fetch. One that begins by asking for systemd, as that of packaging/cron, does
+ * so only where systemd is not.
+ */
+static enum cron
 runs_update(const char *line, bool systemd)
 {
 	const size_t n = strcspn(line, "\n");
+	const char *update;
 	char text[4096];
 
 	if (line[strspn(line, " \t")] == '#' || n >= sizeof(text))
-		return false;
+		return CRON_NONE;
 	memcpy(text, line, n);
 	text[n] = '\0';
-	return strstr(text, "keyveto update") != NULL &&
-	    !(systemd && strstr(text, SYSTEMD) != NULL);
+	update = strstr(text, "keyveto update");
+	if (update == NULL || (systemd && strstr(text, SYSTEMD) != NULL))
+		return CRON_NONE;
+	/* Another command may follow. */
+	text[strcspn(update, ";&|") + (size_t)(update - text)] = '\0';
+	if (strstr(update, "--dry-run") != NULL ||
+	    strstr(update, "--rollback") != NULL)
+		return CRON_NONE;
+	return strstr(update, "--source") != NULL ||
+		strstr(update, "--settings") != NULL ||
+		strstr(update, "://") != NULL ?
+	    CRON_UPDATES_NAMED :
+	    CRON_UPDATES;
 }
 
-/* Whether cron runs keyveto update. */
-static bool
-cron_runs_update(bool systemd)
+/* Whether cron runs keyveto update: the best of all lines. */
+static enum cron
+find_cron(bool systemd)
 {
 	static const char *const patterns[] = { "/etc/crontab", "/etc/cron.d/*",
 		"/etc/cron.hourly/*", "/etc/cron.daily/*", "/etc/cron.weekly/*",
 		"/var/spool/cron/crontabs/root", "/var/spool/cron/root" };
-	bool found = false;
+	enum cron best = CRON_NONE, one;
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		glob_t files;
@@ -182,15 +225,45 @@ cron_runs_update(bool systemd)
 			continue;
 		for (size_t j = 0; j < files.gl_pathc; j++) {
 			size_t len;
-			char *text = root_read("", files.gl_pathv[j], &len);
+			char *text = system_file_read(files.gl_pathv[j], &len);
 
 			for (const char *p = text; p != NULL && *p != '\0';
 			     p += strcspn(p, "\n"), p += *p == '\n')
-				found |= runs_update(p, systemd);
+				if ((one = runs_update(p, systemd)) > best)
+					best = one;
 			free(text);
 		}
 		globfree(&files);
 	}
+	return best;
+}
+
+/*
+ * Whether a cron daemon runs. True if the processes cannot be seen, or if
+ * something that needs no daemon reads crontabs.
+ */
+static bool
+has_cron_daemon(void)
+{
+	static const char *const names[] = { "cron\n", "crond\n", "fcron\n",
+		"bcron-sched\n" };
+	DIR *dir = opendir("/proc");
+	bool found = dir == NULL || access("/proc/1", F_OK) == -1 ||
+	    access("/usr/sbin/anacron", F_OK) == 0 ||
+	    access("/usr/lib/systemd/system-generators/"
+		   "systemd-crontab-generator",
+		F_OK) == 0;
+	const struct dirent *e;
+	char name[64];
+
+	while (!found && (e = readdir(dir)) != NULL)
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			found |= e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+			    sshd_process_read(e->d_name, "comm", name,
+				sizeof(name)) &&
+			    strcmp(name, names[i]) == 0;
+	if (dir != NULL)
+		closedir(dir);
 	return found;
 }
 
@@ -218,7 +291,7 @@ read_settings(struct doctor *d, struct update_conf *c)
 	update_conf_defaults(c);
 	if (access(UPDATE_SETTINGS_PATH, F_OK) == -1 && errno == ENOENT)
 		return true;
-	if ((text = root_read("", UPDATE_SETTINGS_PATH, &len)) == NULL) {
+	if ((text = system_file_read(UPDATE_SETTINGS_PATH, &len)) == NULL) {
 		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
 		    UPDATE_SETTINGS_PATH ": %s", strerror(errno));
 		return false;
@@ -232,7 +305,7 @@ read_settings(struct doctor *d, struct update_conf *c)
 	return ok;
 }
 
-/* Whether a source of update.conf fetches the file at path. */
+/* Whether keyveto update without arguments fetches the file at path. */
 static bool
 is_followed(const struct doctor *d, const struct update_conf *c,
     const char *path)
@@ -244,8 +317,8 @@ is_followed(const struct doctor *d, const struct update_conf *c,
 		if (c->source[i].target != NULL &&
 		    strcmp(c->source[i].target, path) == 0)
 			return true;
-	if (top->url == NULL && top->index == NULL)
-		return false;
+	if (top->url == NULL)
+		return c->n == 1 && strcmp(path, UPDATE_BADKEYS_TARGET) == 0;
 	return top->target != NULL ?
 	    strcmp(top->target, path) == 0 :
 	    config->n_filters > 0 && strcmp(config->filter[0], path) == 0;
@@ -259,10 +332,11 @@ static void
 check_starter(struct doctor *d)
 {
 	const bool systemd = access(SYSTEMD, F_OK) == 0;
-	const char *path = NULL, *remedy;
+	bool followed = false, fetched = false, timer, daemon = false;
+	const char *path = NULL;
 	struct update_notes notes;
 	struct update_conf c;
-	bool followed = false, fetched = false;
+	enum cron cron;
 
 	if (read_settings(d, &c))
 		for (size_t i = 0; !fetched; i++) {
@@ -273,23 +347,28 @@ check_starter(struct doctor *d)
 			fetched = followed || load_notes(path, &notes);
 		}
 	update_conf_free(&c);
-	if (!fetched || cron_runs_update(systemd))
+	if (!fetched)
 		return;
-	remedy = systemd ?
-	    "systemctl enable --now " TIMER :
-	    "have cron run keyveto update each day: copy "
-	    "/usr/share/keyveto/cron/keyveto-update to /etc/cron.d";
-	if (!systemd)
-		doctor_add(d, DOCTOR_WARNING, remedy,
-		    "no line of cron runs keyveto update: nobody keeps %s "
+	if ((cron = find_cron(systemd)) != CRON_NONE)
+		daemon = has_cron_daemon();
+	timer = systemd && timer_is("is-active") && timer_is("is-enabled");
+	if (!timer && cron == CRON_NONE)
+		doctor_add(d, DOCTOR_WARNING,
+		    systemd ? "systemctl enable --now " TIMER :
+			      "have cron run keyveto update each day: copy "
+			      "/usr/share/keyveto/cron/keyveto-update to "
+			      "/etc/cron.d",
+		    "%sno line of cron runs keyveto update: nobody keeps %s "
 		    "current",
+		    systemd ? TIMER " is off, and " : "", path);
+	else if (!timer && !daemon)
+		doctor_add(d, DOCTOR_WARNING,
+		    "install and start one, such as that of Debian's package "
+		    "cron",
+		    "a line of cron runs keyveto update, but no cron daemon "
+		    "was seen: nobody keeps %s current",
 		    path);
-	else if (!timer_is("is-active") || !timer_is("is-enabled"))
-		doctor_add(d, DOCTOR_WARNING, remedy,
-		    TIMER " is off, and no line of cron runs keyveto update: "
-			  "nobody keeps %s current",
-		    path);
-	else if (!followed)
+	else if (!followed && (cron != CRON_UPDATES_NAMED || !daemon))
 		doctor_add(d, DOCTOR_WARNING,
 		    "name its source there, such as Source badkeys",
 		    "no source in " UPDATE_SETTINGS_PATH " fetches %s, as "
@@ -314,11 +393,14 @@ doctor_update(struct doctor *d)
 			find_expired(d, path, &notes);
 		if (has_failed(&notes))
 			find_failed(d, path, &notes);
+		if (is_silent(&notes))
+			find_silent(d, path, &notes);
 		any |= notes.held != 0 || notes.rolled_back != 0 ||
-		    has_expired(&notes) || has_failed(&notes);
+		    has_expired(&notes) || has_failed(&notes) ||
+		    is_silent(&notes);
 	}
 	if (!any && doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "no newer filter or list is kept away by HoldIfRefused or "
-		    "a rollback, and no index has expired");
+		    "a rollback, and no manifest has expired");
 }

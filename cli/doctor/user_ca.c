@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "keys/input.h"
 #include "reading/keys.h"
 #include "kv_fingerprint.h"
@@ -57,7 +57,7 @@ check_file(struct doctor *d, const char *path)
 		.arg = d,
 		.plain = true,
 	};
-	const int fd = root_open("", path, O_RDONLY);
+	const int fd = system_file_open(path, O_RDONLY);
 
 	if (fd == -1)
 		return;

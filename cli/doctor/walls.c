@@ -11,7 +11,6 @@
 
 #include "host/program.h"
 #include "reading/talk.h"
-#include "sshd_config/runnable.h"
 #include "sshd_config/guard_command.h"
 
 #define GUARD_SECONDS 10

@@ -4,20 +4,25 @@
  * a filter or an exact list. keyveto filter create is in commands.c.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/progress.h"
 #include "filter_and_list/commands.h"
-#include "filter_and_list/intake.h"
+#include "keys/input.h"
 #include "keys/spki.h"
 #include "proof/reader.h"
 #include "sets/additions.h"
 #include "sets/filter_file.h"
-#include "sets/list_batch.h"
 #include "sets/list_names.h"
 #include "sets/list_writer.h"
 
 struct adding {
-	struct intake in;
 	const struct set_options *o;
+	/* Takes a key. After it returned false, no more keys are given. */
+	bool (*key)(const struct input_key *key, struct adding *a);
+	bool failed;	   /* key returned false */
+	uint64_t problems; /* of the inputs */
+	struct progress progress;
 	/* Of a filter. */
 	struct pkbf_writer filter;
 	struct additions additions;
@@ -28,23 +33,79 @@ struct adding {
 
 static struct list_writer writer;
 
-/* False after a message. */
+static void
+on_key(const struct input_key *key, void *arg)
+{
+	struct adding *a = arg;
+
+	if (!a->failed && (key->part != KV_PART_CA || a->o->ca))
+		a->failed = !a->key(key, a);
+}
+
+/* Prints a problem of an input, or of a key in it, and counts it. */
+static void
+refuse(const struct input_problem *problem, void *arg)
+{
+	struct adding *a = arg;
+
+	if (a->failed)
+		return;
+	a->problems++;
+	progress_clear(&a->progress);
+	cli_error_at(problem->path, problem->line, problem->reason);
+}
+
+static void
+show_progress(uint64_t bytes, void *arg)
+{
+	struct adding *a = arg;
+
+	progress_add(&a->progress, bytes);
+}
+
+/* The size of all inputs; 0 if that of any is unknown. */
+static uint64_t
+total_size(char **inputs)
+{
+	uint64_t bytes, total = 0;
+
+	for (; *inputs != NULL; inputs++) {
+		if ((bytes = input_size(*inputs)) == 0)
+			return 0;
+		total += bytes;
+	}
+	return total;
+}
+
+/*
+ * Reads inputs, up to a NULL, with a progress line; standard input if there is
+ * none. What cannot be read is printed and counted; the rest is read. read is
+ * input_read, or a function like it. False after a message, if key gave one.
+ */
 static bool
 read_inputs(struct adding *a, char **inputs,
     void (*read)(const char *path, const struct input_sink *sink),
-    bool (*key)(const struct input_key *key, void *arg),
-    size_t (*quick)(struct kv_span text,
-	struct quick_line line[static QUICK_LINES], bool *failedp, void *arg))
+    bool (*key)(const struct input_key *key, struct adding *a))
 {
-	a->in = (struct intake){
-		.read = a->o->proofs ? NULL : read,
-		.read_all = a->o->proofs ? proof_read_keys : NULL,
-		.key = key,
-		.quick = quick,
+	static char dash[] = "-";
+	static char *standard_input[] = { dash, NULL };
+	const struct input_sink sink = {
+		.key = on_key,
+		.problem = refuse,
+		.progress = show_progress,
 		.arg = a,
-		.ca = a->o->ca,
 	};
-	return intake_read(&a->in, inputs);
+
+	if (*inputs == NULL)
+		inputs = standard_input;
+	a->key = key;
+	progress_start(&a->progress, "adding", total_size(inputs));
+	if (a->o->proofs)
+		proof_read_keys(inputs, &sink);
+	for (; !a->o->proofs && *inputs != NULL && !a->failed; inputs++)
+		read(*inputs, &sink);
+	progress_clear(&a->progress);
+	return !a->failed;
 }
 
 static void
@@ -58,46 +119,18 @@ print_unchanged(const char *path, uint64_t known)
 /* --- a filter ------------------------------------------------------------- */
 
 static bool
-add_hash(struct adding *a, const struct kv_pkbf_hash *h)
-{
-	a->n++;
-	return additions_put(&a->additions, h);
-}
-
-static bool
 add_spki(struct kv_span spki, void *arg)
 {
-	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
-
-	return add_hash(arg, &h);
-}
-
-/*
- * ECDSA keys also have an SPKI with a compressed point; if that is wanted, they
- * are left to add_spkis.
- */
-static size_t
-add_spki_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
-    bool *failedp, void *arg)
-{
+	const struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
 	struct adding *a = arg;
-	struct kv_pkbf_hash hash[QUICK_LINES];
-	struct quick_hashes h = { .spki = hash };
-	size_t n;
 
-	/* In order: of two keys with the same bits, only the first is new. */
-	n = quick_hash(text,
-	    QUICK_IN_ORDER | (a->o->no_compressed ? QUICK_ECDSA : 0), line, &h);
-	for (size_t i = 0; i < h.n && !*failedp; i++)
-		*failedp = !add_hash(a, &hash[i]);
-	return n;
+	a->n++;
+	return additions_put(&a->additions, &h);
 }
 
 static bool
-add_spkis(const struct input_key *key, void *arg)
+add_spkis(const struct input_key *key, struct adding *a)
 {
-	struct adding *a = arg;
-
 	return spki_each(key, !a->o->no_compressed, add_spki, a);
 }
 
@@ -117,12 +150,12 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 		    path, UINT32_MAX);
 	if (!additions_open(&a->additions, &a->filter) ||
 	    !read_inputs(a, inputs, a->o->spki ? spki_read : input_read,
-		add_spkis, a->o->spki ? NULL : add_spki_lines) ||
+		add_spkis) ||
 	    !additions_apply(&a->additions, &added))
 		return false;
 	if (added == 0) {
 		print_unchanged(path, a->n);
-		return a->in.problems == 0;
+		return a->problems == 0;
 	}
 	/* One revision for a run, however much it added. */
 	h->revision++;
@@ -133,7 +166,7 @@ add_to_filter(struct adding *a, const char *path, char **inputs)
 		  "revision %" PRIu32 " with %" PRIu32 " %s",
 	    path, added, a->n - added, h->revision, h->entries,
 	    cli_plural(h->entries, "entry", "entries"));
-	return a->in.problems == 0;
+	return a->problems == 0;
 }
 
 static bool
@@ -156,45 +189,24 @@ add_keys_to_filter(const struct set_command *c, const struct set_options *o,
 /* --- an exact list -------------------------------------------------------- */
 
 static bool
-append(struct adding *a, const struct kv_blocklist_hash *h)
+add_numbers(const struct input_key *key, struct adding *a)
 {
-	return list_batch_add(&a->batch, h, (uint8_t)a->o->id);
-}
-
-static bool
-add_numbers(const struct input_key *key, void *arg)
-{
-	struct adding *a = arg;
 	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
 	struct input_problem problem = { .path = key->path, .line = key->line };
 	char reason[KV_KEYTYPE_NAME_BYTES + 64];
 	size_t n = input_hashes(key, hash);
 
 	for (size_t i = 0; i < n; i++) {
-		if (!append(a, &hash[i]))
+		if (!list_batch_add(&a->batch, &hash[i], (uint8_t)a->o->id))
 			return false;
 	}
 	if (n == 0) {
 		snprintf(reason, sizeof(reason),
 		    "exact lists have no keys of type %s", key->type);
 		problem.reason = reason;
-		intake_refuse(&a->in, &problem);
+		refuse(&problem, a);
 	}
 	return true;
-}
-
-static size_t
-add_numbered_lines(struct kv_span text,
-    struct quick_line line[static QUICK_LINES], bool *failedp, void *arg)
-{
-	struct adding *a = arg;
-	struct kv_blocklist_hash hash[QUICK_LINES];
-	struct quick_hashes h = { .number = hash };
-	size_t n = quick_hash(text, QUICK_ECDSA, line, &h);
-
-	for (size_t i = 0; i < h.n && !*failedp; i++)
-		*failedp = !append(a, &hash[i]);
-	return n;
 }
 
 /* Ends the work on the list, and names the source. False after a message. */
@@ -232,8 +244,7 @@ create_list(struct adding *a, const char *path, char **inputs)
 		"exists; 'keyveto list add' adds to it, and --force replaces "
 		"it") ||
 	    (*inputs != NULL &&
-		!read_inputs(a, inputs, input_read, add_numbers,
-		    add_numbered_lines)))
+		!read_inputs(a, inputs, input_read, add_numbers)))
 		return false;
 	/* A login refuses an empty list, and by OnError every key. */
 	if (a->batch.n == 0 && (*inputs != NULL || writer.file.old != -1))
@@ -249,7 +260,7 @@ create_list(struct adding *a, const char *path, char **inputs)
 		    path);
 	else
 		print_counts(a, path);
-	return a->in.problems == 0;
+	return a->problems == 0;
 }
 
 /* As create_list. */
@@ -260,8 +271,7 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 		return cli_error(
 		    "%s: no such file; 'keyveto list create' makes one", path);
 	if (!list_writer_keep_old(&writer) ||
-	    !read_inputs(a, inputs, input_read, add_numbers,
-		add_numbered_lines) ||
+	    !read_inputs(a, inputs, input_read, add_numbers) ||
 	    !list_batch_write(&a->batch, &writer))
 		return false;
 	if (a->batch.added > 0) {
@@ -274,7 +284,7 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 		if (!name_source(a, path))
 			return false;
 	}
-	return a->in.problems == 0;
+	return a->problems == 0;
 }
 
 static bool

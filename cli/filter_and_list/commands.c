@@ -152,13 +152,11 @@ static const struct set_command filter_create = {
 static int
 run_set(const struct cli_command *cmd, int argc, char **argv)
 {
-	static const struct cli_command *const commands[][8] = {
+	static const struct cli_command *const commands[][6] = {
 		{ &filter_create.cmd, &filter_add.cmd, &filter_merge.cmd,
-		    &filter_diff.cmd, &filter_patch.cmd, &filter_info.cmd,
-		    &filter_verify.cmd, &filter_explain.cmd },
+		    &filter_info.cmd, &filter_verify.cmd, &filter_explain.cmd },
 		{ &list_create.cmd, &list_add.cmd, &list_merge.cmd,
-		    &list_diff.cmd, &list_patch.cmd, &list_info.cmd,
-		    &list_verify.cmd, &list_explain.cmd },
+		    &list_info.cmd, &list_verify.cmd, &list_explain.cmd },
 	};
 
 	return cli_run_subcommand(cmd, commands[cmd == &cli_list],

@@ -3,8 +3,6 @@
 #ifndef CLI_FILTER_AND_LIST_COMMANDS_H
 #define CLI_FILTER_AND_LIST_COMMANDS_H
 
-#include <jansson.h>
-
 #include "command.h"
 #include "sets/set.h"
 
@@ -29,23 +27,14 @@ struct set_command {
 	    char **operand);
 };
 
-extern const struct set_command filter_add, filter_merge, filter_diff,
-    filter_patch, filter_info, filter_verify, filter_explain;
-extern const struct set_command list_create, list_add, list_merge, list_diff,
-    list_patch, list_info, list_verify, list_explain;
+extern const struct set_command filter_add, filter_merge, filter_info,
+    filter_verify, filter_explain;
+extern const struct set_command list_create, list_add, list_merge, list_info,
+    list_verify, list_explain;
 
 int set_command_run(const struct cli_command *cmd, int argc, char **argv);
 
 #define SET_COMMAND(of, verb) \
 	.cmd.name = #of " " verb, .cmd.run = set_command_run, .kind = &set_##of
-
-/* Writes the delta of two sets to the third file. False after a message. */
-bool delta_between(const struct set_command *c, const struct set_options *o,
-    char **path);
-
-void print_hex(const uint8_t *p, size_t len);
-
-/* The numbers of records by source, which have names in the file names. */
-json_t *sources_to_json(int names, const uint64_t from[static UINT8_MAX + 1]);
 
 #endif

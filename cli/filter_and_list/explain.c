@@ -20,7 +20,7 @@ struct explaining {
 	bool failed;
 };
 
-void
+static void
 print_hex(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

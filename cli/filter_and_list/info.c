@@ -148,7 +148,8 @@ print_list(const struct facts *facts)
 	}
 }
 
-json_t *
+/* The numbers of records by source, which have names in the file names. */
+static json_t *
 sources_to_json(int names, const uint64_t from[static UINT8_MAX + 1])
 {
 	json_t *sources = json_array();

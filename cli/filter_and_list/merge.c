@@ -269,11 +269,9 @@ merge_lists(struct merging *m, const char *path)
 static bool
 is_input(const struct merging *m, const struct stat *st)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		if (st->st_dev == m->source[i].st.st_dev &&
-		    st->st_ino == m->source[i].st.st_ino)
+	for (size_t i = 0; i < m->n; i++)
+		if (io_is_same(st, &m->source[i].st))
 			return true;
-	}
 	return false;
 }
 

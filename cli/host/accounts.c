@@ -46,18 +46,15 @@ free_nothing(void *name)
 }
 
 bool
-accounts_add_file(struct accounts *a, FILE *passwd)
+accounts_add_all(struct accounts *a)
 {
 	const struct passwd *pw;
 	void *seen = NULL;
 	bool ok = true;
 	int saved;
 
-	if (passwd == NULL)
-		setpwent();
-	while (ok &&
-	    (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) : getpwent()) !=
-		NULL) {
+	setpwent();
+	while (ok && (errno = 0, pw = getpwent()) != NULL) {
 		if (tfind(pw->pw_name, &seen, compare_names) != NULL)
 			continue;
 		/*
@@ -66,25 +63,18 @@ accounts_add_file(struct accounts *a, FILE *passwd)
 		 * in as it.
 		 */
 		if ((*pw->pw_name == '+' || *pw->pw_name == '-') &&
-		    (passwd != NULL || getpwnam(pw->pw_name) == NULL))
+		    getpwnam(pw->pw_name) == NULL)
 			continue;
 		ok = append_account(a, pw) &&
 		    tsearch(a->v[a->n - 1].name, &seen, compare_names) != NULL;
 	}
 	saved = errno;
 	tdestroy(seen, free_nothing);
-	if (passwd == NULL)
-		endpwent();
+	endpwent();
 	errno = saved;
 	/* NSS modules may leave other values in errno at the end. */
 	return ok && saved != EIO && saved != EMFILE && saved != ENFILE &&
 	    saved != ENOMEM;
-}
-
-bool
-accounts_add_all(struct accounts *a)
-{
-	return accounts_add_file(a, NULL);
 }
 
 bool

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 struct account {
 	char *name, *home;
@@ -26,12 +25,6 @@ struct accounts {
  * same name, only the first is added: sshd uses that one. False with errno.
  */
 bool accounts_add_all(struct accounts *a);
-
-/*
- * As accounts_add_all, for a file like /etc/passwd. The caller closes it. With
- * passwd NULL it does what accounts_add_all does.
- */
-bool accounts_add_file(struct accounts *a, FILE *passwd);
 
 /* Adds the account called name. False with errno: ENOENT if there is none. */
 bool accounts_add(struct accounts *a, const char *name);

@@ -9,44 +9,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/become.h"
 
 void
 child_die_with_parent(void)
 {
 	/* Only a kernel that lacks this option could refuse it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-}
-
-/* Lower numbers are the child's own. */
-#define KEPT_MIN 10
-
-static int kept_fd = -1;
-
-int
-child_keep(int fd)
-{
-	const int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
-
-	io_close(fd);
-	if (high != -1)
-		kept_fd = high;
-	return high;
-}
-
-/* Closes all descriptors from first on, but for kept_fd. */
-static bool
-close_others(unsigned int first)
-{
-	if (kept_fd != -1) {
-		if (!io_close_range(first, (unsigned int)kept_fd - 1))
-			return false;
-		first = (unsigned int)kept_fd + 1;
-	}
-	return io_close_range(first, ~0U);
 }
 
 /*
@@ -66,7 +40,7 @@ run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
 	    dup2(null, STDOUT_FILENO) == -1 ||
 	    dup2(null, STDERR_FILENO) == -1 || dup2(fd, out.fd) == -1 ||
-	    !close_others((unsigned int)out.fd + 1))
+	    !io_close_range((unsigned int)out.fd + 1, ~0U))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
 	child_die_with_parent();
@@ -163,4 +137,45 @@ child_kill(struct child *c)
 	close(c->fd);
 	child_kill_process(c->pid);
 	*c = (struct child){ .pid = -1, .fd = -1 };
+}
+
+#define REASON_BYTES 1024
+
+struct question {
+	uid_t uid;
+	gid_t gid;
+	bool (*f)(void *arg, char *why, size_t cap);
+	void *arg;
+};
+
+enum { TAG_YES = 1, TAG_NO };
+
+static void
+answer_question(struct record_out *out, void *arg)
+{
+	const struct question *q = arg;
+	char why[REASON_BYTES] = "";
+	bool yes = false;
+
+	if (geteuid() != q->uid && !become_account(NULL, q->uid, q->gid))
+		snprintf(why, sizeof(why), "cannot become user %u: %s",
+		    (unsigned int)q->uid, strerror(errno));
+	else
+		yes = q->f(q->arg, why, sizeof(why));
+	record_send(out, yes ? TAG_YES : TAG_NO, R_TEXT(why));
+}
+
+bool
+child_ask_as(uid_t uid, gid_t gid, bool (*f)(void *arg, char *why, size_t cap),
+    void *arg, char *why, size_t cap)
+{
+	struct question q = { .uid = uid, .gid = gid, .f = f, .arg = arg };
+	struct child child;
+
+	if (!child_start(&child, answer_question, &q)) {
+		snprintf(why, cap, "%s", strerror(errno));
+		return false;
+	}
+	snprintf(why, cap, "the process that checked this was killed");
+	return child_read_text(&child, why, cap) == TAG_YES;
 }

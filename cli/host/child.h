@@ -18,8 +18,8 @@ struct child {
 /*
  * Starts a process that calls work(out, arg) and ends. Its standard input,
  * output and error are /dev/null: its messages are records, which the parent
- * prints. Apart from its pipe and the descriptor of child_keep, it has none of
- * its parent's descriptors. False with errno if there can be no process.
+ * prints. Apart from its pipe it has none of its parent's descriptors. False with
+ * errno if there can be no process.
  */
 bool child_start(struct child *c, void (*work)(struct record_out *, void *),
     void *arg);
@@ -32,13 +32,6 @@ bool child_start_socket(struct child *c,
     void (*work)(struct record_out *, void *), void *arg);
 
 /*
- * Makes fd available to all later children. fd is closed; returns the number
- * that it has from now on, here and in children; -1 with errno. One descriptor
- * a process.
- */
-int child_keep(int fd);
-
-/*
  * In a child: has the kernel kill it when its parent ends. Repeat it after a
  * change of uid or gid, which clears that.
  */
@@ -47,11 +40,18 @@ void child_die_with_parent(void);
 /* Waits for the end, closes c->fd, returns the status of waitpid(2). */
 int child_wait(struct child *c);
 /*
- * Waits for the end of a child whose one record is a string, and copies the
- * string to text, cut off at cap - 1 bytes. Returns the record's tag. Without a
- * record, text stays as it is. 0 without a record, or if the child failed.
+ * Waits for the end of a child, and copies its one record, a string, to text,
+ * cut off. The record's tag; 0 without a record, or if the child failed.
  */
 uint8_t child_read_text(struct child *c, char *text, size_t cap);
+/*
+ * Calls f(arg, why, cap) in a child that runs as uid and gid. Returns what f
+ * returned, with why as f set it. False with a reason in why if there is no such
+ * child.
+ */
+bool child_ask_as(uid_t uid, gid_t gid,
+    bool (*f)(void *arg, char *why, size_t cap), void *arg, char *why,
+    size_t cap);
 /*
  * Kills a process that this one started. Waits 0.2 s at most for its end: one
  * that hangs in the kernel, as on a dead file server, is left behind.

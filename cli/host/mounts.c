@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "base/room.h"
 
 #define FSTAB "/etc/fstab"
 #define FIRST_ROOT "/proc/1/root/"
@@ -61,27 +60,18 @@ resolve(const char *path, char place[static PATH_MAX])
 	return true;
 }
 
-/* Adds a mount point; without memory it is left out. */
 static void
-add_missing(struct mounts *m, const char *place)
-{
-	if (room_for_one(&m->missing, m->n, sizeof(*m->missing)) &&
-	    (m->missing[m->n] = strdup(place)) != NULL)
-		m->n++;
-}
-
-static void
-remove_missing(struct mounts *m, const char *place)
+remove_text(struct texts *t, const char *text)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < m->n; i++) {
-		if (strcmp(m->missing[i], place) == 0)
-			free(m->missing[i]);
+	for (size_t i = 0; i < t->n; i++) {
+		if (strcmp(t->v[i], text) == 0)
+			free(t->v[i]);
 		else
-			m->missing[kept++] = m->missing[i];
+			t->v[kept++] = t->v[i];
 	}
-	m->n = kept;
+	t->n = kept;
 }
 
 /*
@@ -114,7 +104,8 @@ mounts_read(struct mounts *m)
 			if (*e->mnt_dir == '/' &&
 			    strcmp(e->mnt_type, MNTTYPE_SWAP) != 0 &&
 			    resolve(e->mnt_dir, place) && *place != '\0')
-				add_missing(m, place);
+				/* Without memory it is left out. */
+				(void)texts_add(&m->missing, place);
 		endmntent(file);
 	}
 	if ((file = open_mounted()) == NULL) {
@@ -124,7 +115,7 @@ mounts_read(struct mounts *m)
 	/* Below a mount point of systemd's automount is an autofs, at least. */
 	while ((e = getmntent(file)) != NULL) {
 		m->autofs |= strcmp(e->mnt_type, "autofs") == 0;
-		remove_missing(m, e->mnt_dir);
+		remove_text(&m->missing, e->mnt_dir);
 	}
 	endmntent(file);
 }
@@ -132,10 +123,8 @@ mounts_read(struct mounts *m)
 void
 mounts_free(struct mounts *m)
 {
-	for (size_t i = 0; i < m->n; i++)
-		free(m->missing[i]);
-	free(m->missing);
-	*m = (struct mounts){ .autofs = false };
+	texts_free(&m->missing);
+	m->autofs = false;
 }
 
 const char *
@@ -143,11 +132,11 @@ mounts_missing(const struct mounts *m, const char *path)
 {
 	char place[PATH_MAX];
 
-	if (m->n == 0 || !resolve(path, place))
+	if (m->missing.n == 0 || !resolve(path, place))
 		return NULL;
-	for (size_t i = 0; i < m->n; i++)
-		if (is_below(place, m->missing[i]))
-			return m->missing[i];
+	for (size_t i = 0; i < m->missing.n; i++)
+		if (is_below(place, m->missing.v[i]))
+			return m->missing.v[i];
 	return NULL;
 }
 

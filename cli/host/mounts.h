@@ -6,14 +6,12 @@
 #ifndef CLI_HOST_MOUNTS_H
 #define CLI_HOST_MOUNTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/texts.h"
 
 /* All zeroes: none. */
 struct mounts {
-	char **missing; /* mount points of /etc/fstab */
-	size_t n;
-	bool autofs; /* an autofs is mounted */
+	struct texts missing; /* mount points of /etc/fstab */
+	bool autofs;	      /* an autofs is mounted */
 };
 
 /*

@@ -74,23 +74,26 @@ set_names(struct replace *r, const char *name)
 }
 
 /*
- * Opens the lock file. If there is none, makes it and sets *madep. If root
- * makes it in another user's directory, it belongs to that user, who could
- * otherwise not open it. False with errno.
+ * Opens the lock file, which its holder may remove, or makes it: *madep. In
+ * another user's directory root makes it that user's. False with errno.
  */
 static bool
 open_lock(struct replace *r, bool *madep)
 {
-	r->lock = openat(r->dir, r->lock_name,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if ((*madep = r->lock != -1))
-		return fchmod(r->lock, 0600) == 0 &&
-		    (geteuid() != 0 || r->dir_st.st_uid == 0 ||
-			fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
-	if (errno != EEXIST)
-		return false;
-	r->lock = openat(r->dir, r->lock_name,
-	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const int how = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
+	const uid_t owner = r->dir_st.st_uid;
+
+	do {
+		r->lock = openat(r->dir, r->lock_name, how | O_CREAT | O_EXCL,
+		    0600);
+		if ((*madep = r->lock != -1))
+			return fchmod(r->lock, 0600) == 0 &&
+			    (geteuid() != 0 || owner == 0 ||
+				fchown(r->lock, owner, (gid_t)-1) == 0);
+		if (errno != EEXIST)
+			return false;
+		r->lock = openat(r->dir, r->lock_name, how | O_NONBLOCK);
+	} while (r->lock == -1 && errno == ENOENT);
 	return r->lock != -1;
 }
 
@@ -138,9 +141,6 @@ get_lock(struct replace *r)
 
 	for (;;) {
 		if (!open_lock(r, &made)) {
-			/* Its holder removed it between the two openat. */
-			if (errno == ENOENT)
-				continue;
 			cli_error("%s: cannot make or open the lock file %s "
 				  "beside it: %s",
 			    r->path, r->lock_name, strerror(errno));
@@ -225,56 +225,28 @@ open_old(struct replace *r)
 	return true;
 }
 
-/* One of which nothing is open. */
-static struct replace
-make_closed(const char *path)
+bool
+replace_find(struct replace *r, const char *path)
 {
-	return (struct replace){
+	char name[NAME_MAX + 1];
+
+	*r = (struct replace){
 		.path = path,
 		.dir = -1,
 		.lock = -1,
 		.old = -1,
 		.fd = -1,
 	};
-}
-
-bool
-replace_find(struct replace *r, const char *path)
-{
-	char name[NAME_MAX + 1];
-
-	*r = make_closed(path);
 	return place_find(path, &r->dir, name) && set_names(r, name);
-}
-
-/* Takes the lock of the file in r, and opens the file. */
-static bool
-lock_and_open(struct replace *r)
-{
-	catch_signals();
-	return get_lock(r) && clean_up_after_killed_run(r) && open_old(r);
 }
 
 bool
 replace_open(struct replace *r, const char *path)
 {
-	return replace_find(r, path) && lock_and_open(r);
-}
-
-bool
-replace_open_at(struct replace *r, const char *path, int dir, const char *name)
-{
-	struct stat st;
-
-	*r = make_closed(path);
-	r->dir = dir;
-	if (!set_names(r, name))
+	if (!replace_find(r, path))
 		return false;
-	/* Like place_find, before a file is made beside it. */
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !S_ISREG(st.st_mode))
-		return cli_error("%s: not a regular file", path);
-	return lock_and_open(r);
+	catch_signals();
+	return get_lock(r) && clean_up_after_killed_run(r) && open_old(r);
 }
 
 /*
@@ -358,19 +330,6 @@ replace_write_file(const struct replace *r, int fd, size_t len)
 	return finish_write(r, io_copy(fd, 0, len, r->fd));
 }
 
-bool
-replace_adopt(struct replace *r, int fd, const char *name)
-{
-	if (r->old == -1 && fchmod(fd, 0644) == -1)
-		return cli_failed(r->path, "cannot be written");
-	leftover.named = 1;
-	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
-		return cli_failed(r->path, "cannot name the new file");
-	r->fd = fd;
-	r->named = true;
-	return true;
-}
-
 /* Copies the data of a file with holes. False with errno. */
 static bool
 copy_data(int from, int to)
@@ -420,6 +379,16 @@ has_no_writer(int fd)
 	    fcntl(fd, F_SETLEASE, F_UNLCK) == 0;
 }
 
+/* Links the new file as name, if that name is free. */
+static int
+name_new_file(const struct replace *r, const char *name)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
+	return linkat(AT_FDCWD, link, r->dir, name, AT_SYMLINK_FOLLOW);
+}
+
 /* Makes r->fd a new file with the bytes of another. */
 static bool
 replace_by_copy(struct replace *r, int from)
@@ -429,6 +398,18 @@ replace_by_copy(struct replace *r, int from)
 	return replace_begin(r) &&
 	    (copy_data(from, r->fd) ||
 		cli_failed(r->path, "cannot be written"));
+}
+
+bool
+replace_adopt(struct replace *r, int fd)
+{
+	r->fd = fd;
+	leftover.named = 1;
+	r->named = name_new_file(r, r->new_name) == 0;
+	if (!r->named)
+		return replace_by_copy(r, fd);
+	return r->old != -1 || fchmod(fd, 0644) == 0 ||
+	    cli_failed(r->path, "cannot be written");
 }
 
 bool
@@ -468,8 +449,6 @@ set_attributes(const struct replace *r, struct stat *st)
 		st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
 		st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
 	}
-	if (r->owner_only)
-		st->st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO);
 	if (fstat(r->fd, &now) == -1)
 		return cli_failed(r->path, "cannot be written");
 	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
@@ -533,16 +512,6 @@ check_undisturbed(const struct replace *r)
 		old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
 		old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec) ||
 	    report_disturbance(r);
-}
-
-/* Links the new file as name, if that name is free. */
-static int
-name_new_file(const struct replace *r, const char *name)
-{
-	char link[64];
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
-	return linkat(AT_FDCWD, link, r->dir, name, AT_SYMLINK_FOLLOW);
 }
 
 /*

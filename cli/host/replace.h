@@ -53,7 +53,6 @@ struct replace {
 	bool keep_old;	  /* as previous_name */
 	bool keep_beside; /* as kept_name, with a message */
 	bool root_only;	  /* if run as root: only root may write it */
-	bool owner_only;  /* group and others get no part of the old mode */
 	bool readable;	  /* a new file has mode 0644, whatever the umask */
 	/*
 	 * Unless it is CHANGE_JUDGED, replace_commit asks whether the file may
@@ -77,13 +76,6 @@ struct replace {
  * they return false.
  */
 bool replace_open(struct replace *r, const char *path);
-
-/*
- * As replace_open, for the file called name in the directory dir, which
- * replace_close closes. path is only for messages.
- */
-bool replace_open_at(struct replace *r, const char *path, int dir,
-    const char *name);
 
 /*
  * Only opens the file's directory, and sets r->name and the names that belong
@@ -112,11 +104,11 @@ bool replace_write_text(const struct replace *r, const char *text, size_t len);
 bool replace_write_file(const struct replace *r, int fd, size_t len);
 
 /*
- * Instead of replace_begin: makes the file called name in the same directory,
- * which is open as fd, the new file. It is renamed to new_name. After success
- * fd belongs to r, and replace_close closes it.
+ * Instead of replace_begin: makes the file without a name in the same directory,
+ * which is open as fd, the new file; or a copy of it, where the file system
+ * cannot name it. If r->fd is fd then, replace_close closes it.
  */
-bool replace_adopt(struct replace *r, int fd, const char *name);
+bool replace_adopt(struct replace *r, int fd);
 
 /*
  * After replace_begin, if another process had the new file: sees to it that no

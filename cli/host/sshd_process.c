@@ -2,37 +2,123 @@
 #include "host/sshd_process.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <linux/openat2.h>
 
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
-#include "host/proc.h"
 
 #define STATUS_BYTES 4096
 #define CONFIG_PATH "/etc/ssh/sshd_config"
 
+bool
+sshd_process_read(const char *pid, const char *name, char *text, size_t cap)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return false;
+	n = read(fd, text, cap - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Sets path to the target of the link /proc/PID/NAME. False with errno. */
+static bool
+read_link(const char *pid, const char *name, char path[static PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
+	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
 /*
- * Whether pid runs in a chroot that does not hold our sshd_config. False if the
- * kernel refuses to say: then the process counts as ours.
+ * Sets its to what pid sees as CONFIG_PATH: a link in its root directory leads to
+ * a place there, not to one here. False with errno.
  */
 static bool
-is_elsewhere(const char *pid)
+stat_its_config(const char *pid, struct stat *its)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	char path[64];
+	int root, fd;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/root", pid);
+	if ((root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1) {
+		/* The process has ended. */
+		if (errno == ENOENT)
+			errno = ESRCH;
+		return false;
+	}
+	fd = (int)syscall(SYS_openat2, root, CONFIG_PATH, &how, sizeof(how));
+	/* Linux before 5.6 lacks it, and some containers refuse it. */
+	if (fd == -1 && (errno == ENOSYS || errno == EPERM))
+		ok = fstatat(root, &CONFIG_PATH[1], its, 0) == 0;
+	else
+		ok = fd != -1 && fstat(fd, its) == 0;
+	io_close(fd);
+	io_close(root);
+	return ok;
+}
+
+/* Whether pid has another root directory. False if the kernel refuses to say. */
+static bool
+has_other_root(const char *pid)
 {
 	struct stat its, ours;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%.20s/root/", pid);
-	if (stat(path, &its) == -1 || stat("/", &ours) == -1 ||
-	    io_is_same(&its, &ours))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%.20s/root" CONFIG_PATH, pid);
-	if (stat(path, &its) == -1)
-		return errno == ENOENT;
+	return stat(path, &its) == 0 && stat("/", &ours) == 0 &&
+	    !io_is_same(&its, &ours);
+}
+
+bool
+sshd_process_reads_other(const char *pid)
+{
+	struct stat its, ours;
+
+	if (!stat_its_config(pid, &its))
+		return errno == ENOENT && stat(CONFIG_PATH, &ours) == 0;
 	return stat(CONFIG_PATH, &ours) == -1 || !io_is_same(&its, &ours);
+}
+
+/*
+ * The mounts are compared with those of the first process, not of pid: an sshd
+ * with a copy of sshd_config in mounts of its own is one of this machine.
+ */
+bool
+sshd_process_is_elsewhere(const char *pid)
+{
+	char mounts[PATH_MAX], own[PATH_MAX];
+	struct stat its;
+
+	if (has_other_root(pid))
+		return sshd_process_reads_other(pid) ||
+		    (!stat_its_config(pid, &its) && errno == ENOENT);
+	return read_link("1", "ns/mnt", mounts) &&
+	    read_link("self", "ns/mnt", own) && strcmp(mounts, own) != 0 &&
+	    sshd_process_reads_other(pid);
 }
 
 /*
@@ -70,7 +156,7 @@ judge_by_name(const char *pid, bool ours, bool serves)
 	const int error = errno;
 	char text[64], *end;
 
-	if (!proc_read_start(pid, "comm", text, sizeof(text)) ||
+	if (!sshd_process_read(pid, "comm", text, sizeof(text)) ||
 	    (end = strrchr(text, '\n')) == NULL)
 		return SSHD_PROCESS_OTHER;
 	*end = '\0';
@@ -89,14 +175,14 @@ judge(const char *pid, bool serves)
 	struct stat st;
 	bool ours;
 
-	if (!proc_read_start(pid, "status", text, sizeof(text)) ||
+	if (!sshd_process_read(pid, "status", text, sizeof(text)) ||
 	    (p = strstr(text, "\nUid:\t")) == NULL ||
 	    strncmp(p + 6, "0\t", 2) != 0)
 		return SSHD_PROCESS_OTHER;
 	ours = is_in_our_namespace(text);
-	if (!proc_read_link(pid, "ns/pid", path) ||
-	    !proc_read_link("self", "ns/pid", own) ||
-	    (strcmp(path, own) == 0 && !proc_read_link(pid, "exe", path)))
+	if (!read_link(pid, "ns/pid", path) ||
+	    !read_link("self", "ns/pid", own) ||
+	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path)))
 		return judge_by_name(pid, ours, serves);
 	if ((p = strrchr(path, '/')) == NULL)
 		return SSHD_PROCESS_OTHER;
@@ -107,7 +193,9 @@ judge(const char *pid, bool serves)
 	if (!is_sshds(p + 1, serves) || stat(link, &st) == -1 ||
 	    !S_ISREG(st.st_mode) || st.st_uid != 0)
 		return SSHD_PROCESS_OTHER;
-	return is_elsewhere(pid) ? SSHD_PROCESS_ELSEWHERE : SSHD_PROCESS_SSHD;
+	return sshd_process_is_elsewhere(pid) ?
+	    SSHD_PROCESS_ELSEWHERE :
+	    SSHD_PROCESS_SSHD;
 }
 
 enum sshd_process

@@ -57,9 +57,7 @@ print_done(const struct key_lines *q)
 	    fingerprint, asks->when, q->date != NULL ? "through " : "for ever",
 	    q->date != NULL ? q->date : "", q->date != NULL ? " (UTC)" : "");
 	asks_print_note(asks);
-	printf("to take this back: keyveto allow --remove %s", fingerprint);
-	key_lines_print_config(q);
-	putchar('\n');
+	key_lines_print_undo(q, fingerprint);
 }
 
 /* Reads the arguments after the options. False after a message. */

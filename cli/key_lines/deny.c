@@ -15,7 +15,7 @@
 #include "command.h"
 #include "host/memory.h"
 #include "key_lines/key_lines.h"
-#include "tasks/task.h"
+#include "working/working.h"
 #include "ways/asks.h"
 
 #define FINGERPRINT "SHA256:"
@@ -24,86 +24,64 @@
 
 /*
  * The fingerprints of a text (a list of them, a log, what ssh-keygen -l prints), as
- * keyveto-worker finds them behind the wall. A line with a key has none: its owner wrote the comment. But in a line
- * of JSON, other strings may be fingerprints. What a scanner reports is only
- * recognised: reading_keys_fd reads it.
+ * keyveto-worker finds them. A line with a key has none: its owner wrote the
+ * comment. But in a line of JSON, other strings may be fingerprints.
  */
 struct fingerprints {
-	/* Gets each. False, after a message, if no more are taken. */
-	bool (*found)(const uint8_t digest[static KV_SHA256_BYTES], void *arg);
-	void *arg;
-	/* Set by find_fingerprints. */
+	struct key_lines *q; /* gets each */
 	uint64_t n;
 	uint64_t key_line;    /* the number of the first with a key; 0: none */
 	uint64_t others;      /* lines without one, that are no comment */
 	uint64_t first_other; /* the number of the first; 0: there is none */
-	bool is_report; /* of a scanner: it has no n, even if keys are in it */
-	uint64_t no_keys; /* its findings that are no SSH keys */
-};
-
-struct fingerprints_answer {
-	struct fingerprints *f;
-	bool full; /* no more are taken, after a message */
+	uint64_t bad_line;    /* has "SHA256:" before something else; 0: none */
+	bool full;	      /* no more are taken, after a message */
 	bool done;
 	int error;
-	uint64_t bad_line;
 };
 
 static bool
 receive(struct kv_bytes b, void *arg)
 {
-	struct fingerprints_answer *a = arg;
+	struct fingerprints *f = arg;
 	struct kv_span digest;
 
-	if (a->done || a->full || kv_bytes_get_string(&b, &digest) != KV_OK)
+	if (f->done || f->full || kv_bytes_get_string(&b, &digest) != KV_OK)
 		return false;
 	if (digest.len == KV_SHA256_BYTES && b.left == 0) {
-		a->f->n++;
-		a->full = !a->f->found(digest.p, a->f->arg);
-		return !a->full;
+		f->n++;
+		f->full = !key_lines_add(f->q, digest.p);
+		return !f->full;
 	}
-	a->done = digest.len == 0 &&
-	    record_get_all(&b, R_NUMBER(a->error, INT_MAX),
-		R_FLAG(a->f->is_report), R_ANY(a->f->no_keys),
-		R_ANY(a->f->key_line), R_ANY(a->bad_line), R_ANY(a->f->others),
-		R_ANY(a->f->first_other));
-	return a->done;
+	f->done = digest.len == 0 &&
+	    record_get_all(&b, R_NUMBER(f->error, INT_MAX), R_ANY(f->key_line),
+		R_ANY(f->bad_line), R_ANY(f->others), R_ANY(f->first_other));
+	return f->done;
 }
 
-/*
- * Reads fd to its end. False after a message about shown: it cannot be read, or a
- * line has "SHA256:" before something that is no fingerprint.
- */
+/* Reads fd to its end. False after a message about shown. */
 static bool
 find_fingerprints(const char *shown, int fd, struct fingerprints *f)
 {
-	struct fingerprints_answer a = { .f = f };
 	const struct working_task t = {
 		.name = "fingerprints",
 		.fd = { fd },
 		.n_fds = 1,
 		.result = receive,
 		.has_parts = true,
-		.arg = &a,
-		.done = &a.done,
+		.arg = f,
+		.done = &f->done,
 	};
 	char why[WALL_WHY_BYTES];
 
 	if (!working_do(&t, why))
-		return !a.full && cli_error("%s: %s", shown, why);
-	if (a.error != 0)
-		return cli_error("%s: %s", shown, strerror(a.error));
-	if (a.bad_line != 0)
-		return cli_error_at(shown, a.bad_line,
+		return !f->full && cli_error("%s: %s", shown, why);
+	if (f->error != 0)
+		return cli_error("%s: %s", shown, strerror(f->error));
+	if (f->bad_line != 0)
+		return cli_error_at(shown, f->bad_line,
 		    "not a fingerprint behind SHA256:; it has 43 characters of "
 		    "base64");
 	return true;
-}
-
-static bool
-add_digest(const uint8_t digest[static KV_SHA256_BYTES], void *arg)
-{
-	return key_lines_add(arg, digest);
 }
 
 /* Moves what comes out of the pipe into a file, without reading it. */
@@ -166,15 +144,13 @@ open_file(const char *path)
 }
 
 /*
- * Adds what a file has: fingerprints, or else keys, but not both, unless scanners
- * report them. A text in which only some lines have a fingerprint is a log or a
- * table. False after a message.
+ * Adds what a file has: fingerprints, or else keys, but not both. A text in which
+ * only some lines have a fingerprint is a log or a table. False after a message.
  */
 static bool
 add_fd(struct key_lines *q, const char *shown, int fd)
 {
-	struct fingerprints f = { .found = add_digest, .arg = q };
-	char text[INPUT_NO_KEYS_BYTES];
+	struct fingerprints f = { .q = q };
 
 	if (!find_fingerprints(shown, fd, &f))
 		return false;
@@ -193,10 +169,6 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 			    f.others > 1 ? " and in others" : "");
 		return true;
 	}
-	if (f.no_keys > 0) {
-		input_no_keys(f.no_keys, text);
-		cli_error("note: %s: %s", shown, text);
-	}
 	if (lseek(fd, 0, SEEK_SET) == -1)
 		return cli_failed(shown, "cannot be read");
 	if (!key_lines_add_file(q, shown, fd))
@@ -204,17 +176,6 @@ add_fd(struct key_lines *q, const char *shown, int fd)
 	if (q->n > 0)
 		return true;
 	return cli_error("%s: no SSH key and no fingerprint in it", shown);
-}
-
-/* Adds the keys of a file. False after a message. */
-static bool
-add_file(struct key_lines *q, const char *path)
-{
-	const int fd = open_file(path);
-	const bool ok = fd != -1 && add_fd(q, path, fd);
-
-	io_close(fd);
-	return ok;
 }
 
 /* Adds the key of a text, its type and its base64. False after a message. */
@@ -241,6 +202,9 @@ add_text(struct key_lines *q, const char *type, const char *blob)
 static bool
 add_named(struct key_lines *q, char **word, int n, int *np)
 {
+	int fd;
+	bool ok;
+
 	*np = 1;
 	if (strncmp(word[0], LOG_FINGERPRINT, strlen(LOG_FINGERPRINT)) == 0)
 		return key_lines_add_fingerprint(q,
@@ -257,17 +221,10 @@ add_named(struct key_lines *q, char **word, int n, int *np)
 		*np = 2;
 		return add_text(q, word[0], word[1]);
 	}
-	return add_file(q, word[0]);
-}
-
-/* False after a message. */
-static bool
-check_date(const char *date)
-{
-	int64_t since;
-
-	return kv_config_read_date(date, &since) ||
-	    cli_error("--since takes a date, YYYY-MM-DD, not %s", date);
+	fd = open_file(word[0]);
+	ok = fd != -1 && add_fd(q, word[0], fd);
+	io_close(fd);
+	return ok;
 }
 
 static void
@@ -303,25 +260,27 @@ print_done(const struct key_lines *q)
 		fputs(asks->when, stdout);
 	putchar('\n');
 	asks_print_note(asks);
-	printf("to take this back: keyveto deny --remove %s",
+	key_lines_print_undo(q,
 	    q->n == 1	    ? q->key[0].fingerprint :
 		q->stay > 0 ? "(a file of only these keys)" :
 			      "(the same file)");
-	key_lines_print_config(q);
-	puts("\nsessions that are open stay open");
+	puts("sessions that are open stay open");
 }
 
 /* Whether the arguments after the options go together. False after a message. */
 static bool
 check_arguments(const struct key_lines *q, int n)
 {
+	int64_t since;
+
 	if (n == 0)
 		return cli_error("deny needs a fingerprint, a key, or a file "
 				 "of keys or fingerprints");
 	if (q->remove && (q->date != NULL || q->yes))
 		return cli_error(
 		    "--remove takes keys, and neither --since nor --yes");
-	return q->date == NULL || check_date(q->date);
+	return q->date == NULL || kv_config_read_date(q->date, &since) ||
+	    cli_error("--since takes a date, YYYY-MM-DD, not %s", q->date);
 }
 
 /* Reads them. False after a message. */

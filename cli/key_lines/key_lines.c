@@ -39,7 +39,6 @@ compare_keys(const void *a, const void *b)
 	return memcmp(x->digest, y->digest, sizeof(x->digest));
 }
 
-/* The key with this digest, or NULL. */
 static struct key_line *
 find_key(const struct key_lines *q,
     const uint8_t digest[static KV_SHA256_BYTES])
@@ -90,13 +89,6 @@ key_lines_add_fingerprint(struct key_lines *q, const char *text)
 	return key_lines_add(q, digest);
 }
 
-/* Whether keyveto.conf would not read it as a date. */
-static bool
-may_be_reason(const struct key_lines *q, const char *reason)
-{
-	return strncmp(reason, date_word(q), strlen(date_word(q))) != 0;
-}
-
 /* Whether logins find the RSA key by the same modulus with any exponent. */
 static bool
 is_own_kin(const struct kv_pubkey *key,
@@ -111,30 +103,6 @@ is_own_kin(const struct kv_pubkey *key,
 			return true;
 	}
 	return false;
-}
-
-/*
- * Makes the reason of the key the place that a scanner names, without what a line
- * of keyveto.conf cannot have.
- */
-static void
-set_own_reason(struct key_lines *q,
-    const uint8_t digest[static KV_SHA256_BYTES], const void *place, size_t len)
-{
-	struct key_line *key = find_key(q, digest);
-
-	if (len > KEY_LINES_REASON_MAX)
-		len = KEY_LINES_REASON_MAX;
-	if (key == NULL || key->reason != NULL || !q->denies ||
-	    (key->reason = strndup(place, len)) == NULL)
-		return;
-	for (char *p = key->reason; *p != '\0'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	if (!may_be_reason(q, key->reason)) {
-		free(key->reason);
-		key->reason = NULL;
-	}
 }
 
 static void
@@ -154,17 +122,6 @@ add_key(const struct input_key *key, void *arg)
 			  "list add covers every exponent",
 		    key->path, key->line);
 	q->failed |= !q->failed && !key_lines_add(q, digest);
-	if (key->is_reported)
-		set_own_reason(q, digest, key->comment.p, key->comment.len);
-}
-
-static void
-add_fingerprint(const struct input_fingerprint *f, void *arg)
-{
-	struct key_lines *q = arg;
-
-	q->failed |= !q->failed && !key_lines_add(q, f->digest);
-	set_own_reason(q, f->digest, f->place, strlen(f->place));
 }
 
 static void
@@ -182,7 +139,6 @@ key_lines_add_file(struct key_lines *q, const char *shown, int fd)
 	const struct input_sink sink = {
 		.key = add_key,
 		.problem = print_problem,
-		.fingerprint = q->denies ? add_fingerprint : NULL,
 		.arg = q,
 	};
 
@@ -211,7 +167,8 @@ key_lines_set_reason(struct key_lines *q, char **word, int n)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return cli_error("a control character in the reason");
 	}
-	if (!may_be_reason(q, q->reason))
+	/* keyveto.conf would read it as a date. */
+	if (strncmp(q->reason, date_word(q), strlen(date_word(q))) == 0)
 		return cli_error(
 		    "a reason cannot begin with %s; the date is given by "
 		    "--%.*s",
@@ -243,6 +200,17 @@ key_lines_begin_later(const struct key_lines *q)
 	    since > (int64_t)time(NULL) / DAY_SECONDS;
 }
 
+/* Parses t. False after a message. Call kv_config_free in any case. */
+static bool
+parse(const struct key_lines *q, const struct config_text *t,
+    struct kv_config *c)
+{
+	char why[KV_CONFIG_WHY_BYTES];
+
+	return kv_config_parse(t->text, t->len, q->config, c, why) == KV_OK ||
+	    cli_error("%s", why);
+}
+
 /*
  * Finds the keys that a DenyKey line refuses today. With a later date they
  * would be let in until then, although nobody asked for that: their lines stay.
@@ -252,15 +220,13 @@ static bool
 keep_denied(struct key_lines *q, const struct config_text *t)
 {
 	const int64_t now = (int64_t)time(NULL);
-	char why[KV_CONFIG_WHY_BYTES], words[PATH_MAX + 16];
+	char words[PATH_MAX + 16];
 	struct kv_config c;
 	bool ok;
 
 	if (q->remove || !key_lines_begin_later(q))
 		return true;
-	ok = kv_config_parse(t->text, t->len, q->config, &c, why) == KV_OK;
-	if (!ok)
-		cli_error("%s", why);
+	ok = parse(q, t, &c);
 	for (size_t i = 0; ok && i < q->n; i++) {
 		struct key_line *key = &q->key[i];
 
@@ -278,24 +244,14 @@ keep_denied(struct key_lines *q, const struct config_text *t)
 	return ok;
 }
 
-/* The reason that is given, or else the key's own; "" without one. */
-static const char *
-reason_of(const struct key_lines *q, const struct key_line *key)
-{
-	return q->reason[0] != '\0' || key->reason == NULL ?
-	    q->reason :
-	    key->reason;
-}
-
 /*
- * Prints what stands behind the fingerprint in the line of a key: the date and
- * the reason. The reason is quoted if its words alone would be read as
- * something else.
+ * Prints what stands behind the fingerprint in a line: the date and the reason,
+ * quoted if its words alone would be read as something else.
  */
 static void
-print_rest(FILE *out, const struct key_lines *q, const struct key_line *key)
+print_rest(FILE *out, const struct key_lines *q)
 {
-	const char *reason = reason_of(q, key);
+	const char *reason = q->reason;
 	const size_t len = strlen(reason);
 	const bool quoted = strpbrk(reason, "\"\\#") != NULL ||
 	    strstr(reason, "  ") != NULL || reason[0] == ' ' ||
@@ -391,7 +347,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 			if (!q->remove) {
 				fprintf(out, "%s %s", keyword_of(q),
 				    key->fingerprint);
-				print_rest(out, q, key);
+				print_rest(out, q);
 				putc('\n', out);
 				ends_line = true;
 			}
@@ -403,7 +359,7 @@ build_change(struct key_lines *q, const struct config_text *t,
 			continue;
 		fprintf(out, "%s%s %s", ends_line ? "" : "\n", keyword_of(q),
 		    q->key[i].fingerprint);
-		print_rest(out, q, &q->key[i]);
+		print_rest(out, q);
 		putc('\n', out);
 		ends_line = true;
 	}
@@ -430,7 +386,6 @@ has_mistakes(const struct key_lines *q, const struct config_text *t,
 	return has;
 }
 
-/* Whether the configuration names the key as asked for. */
 static bool
 is_as_asked(const struct key_lines *q, const struct kv_config *c,
     const struct key_line *key)
@@ -443,7 +398,7 @@ is_as_asked(const struct key_lines *q, const struct kv_config *c,
 
 	if (q->remove || line == NULL)
 		return q->remove && line == NULL;
-	return key->stays || strcmp(line->reason, reason_of(q, key)) == 0;
+	return key->stays || strcmp(line->reason, q->reason) == 0;
 }
 
 /* Whether no DenyKey line wins over the line. False after a message. */
@@ -465,13 +420,10 @@ is_not_denied(const struct key_lines *q, const struct kv_config *c,
 static bool
 check_result(struct key_lines *q, const struct config_text *t)
 {
-	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config c;
 	bool ok;
 
-	ok = kv_config_parse(t->text, t->len, q->config, &c, why) == KV_OK;
-	if (!ok)
-		cli_error("%s", why);
+	ok = parse(q, t, &c);
 	q->warns = c.on_hit != KV_ACTION_DENY;
 	for (size_t i = 0; ok && i < q->n; i++) {
 		ok = is_not_denied(q, &c, &q->key[i]);
@@ -563,12 +515,12 @@ key_lines_apply(struct key_lines *q)
 }
 
 void
-key_lines_print_config(const struct key_lines *q)
+key_lines_print_undo(const struct key_lines *q, const char *what)
 {
-	if (strcmp(q->config, KV_CONFIG_PATH) == 0)
-		return;
-	fputs(" --config ", stdout);
-	cli_print_safe(stdout, q->config, strlen(q->config));
+	char words[PATH_MAX + 16];
+
+	cli_printf(stdout, "to take this back: keyveto %s --remove %s%s\n",
+	    q->denies ? "deny" : "allow", what, config_words(q, words));
 }
 
 void
@@ -585,8 +537,6 @@ key_lines_print_before(const struct key_lines *q)
 void
 key_lines_free(struct key_lines *q)
 {
-	for (size_t i = 0; i < q->n; i++)
-		free(q->key[i].reason);
 	free(q->key);
 	free(q->was);
 }

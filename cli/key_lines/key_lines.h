@@ -19,7 +19,6 @@ struct key_line {
 	char fingerprint[KV_FINGERPRINT_BYTES];
 	size_t found; /* how many lines named it before */
 	bool stays;   /* its lines are left as they are */
-	char *reason; /* of its own, if no other is given; NULL: none */
 };
 
 /* What to do. All zeroes but for config: AllowKey lines for no key. */
@@ -70,8 +69,8 @@ bool key_lines_begin_later(const struct key_lines *q);
  */
 bool key_lines_apply(struct key_lines *q);
 
-/* Prints "--config FILE" with a blank before it, unless FILE is the default. */
-void key_lines_print_config(const struct key_lines *q);
+/* Prints how the change is taken back: what is behind "--remove". */
+void key_lines_print_undo(const struct key_lines *q, const char *what);
 
 /* Prints what was there before, if anything was. */
 void key_lines_print_before(const struct key_lines *q);

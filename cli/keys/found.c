@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/found.h"
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "command.h"
-#include "keys/scanner.h"
 
 void
 found_problem(struct found *f, uint64_t line, const char *reason)
 {
-	char text[SCANNER_PLACE_BYTES + 512];
-	struct input_problem p = { f->path, line, .reason = reason };
+	const struct input_problem p = { f->path, line, .reason = reason };
 
-	if (f->finding != NULL) {
-		snprintf(text, sizeof(text), "finding %" PRIu64 " (%s): %s",
-		    f->finding->number, f->finding->place, reason);
-		p.reason = text;
-	}
 	f->n++;
 	f->sink->problem(&p, f->sink->arg);
-}
-
-void
-found_note(struct found *f, uint64_t line, const char *text)
-{
-	const struct input_problem note = { f->path, line, .reason = text };
-
-	if (f->sink->note != NULL)
-		f->sink->note(&note, f->sink->arg);
 }
 
 void
@@ -53,11 +40,6 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 		[KV_PART_CA] = &key->ca,
 	};
 
-	if (f->finding != NULL)
-		comment = (struct kv_span){
-			(const uint8_t *)f->finding->place,
-			strlen(f->finding->place),
-		};
 	f->n++;
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
 		const struct input_key k = {
@@ -68,8 +50,6 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 			.type = kv_keytype_name(part[i]->type),
 			.bits = kv_pubkey_bits(part[i]),
 			.comment = comment,
-			.is_reported = f->finding != NULL,
-			.owner = f->owner,
 		};
 
 		if (part[i]->type != KV_KEY_NONE)
@@ -78,32 +58,10 @@ found_key(struct found *f, uint64_t line, const struct kv_sshkey *key,
 }
 
 void
-found_fingerprint(struct found *f, const uint8_t digest[static KV_SHA256_BYTES])
-{
-	struct input_fingerprint found = {
-		.path = f->path,
-		.line = f->line,
-		.place = f->finding->place,
-	};
-
-	if (f->sink->fingerprint == NULL) {
-		found_problem(f, f->line,
-		    "names a key by its fingerprint alone: 'keyveto deny "
-		    "FILE' refuses it");
-		return;
-	}
-	memcpy(found.digest, digest, sizeof(found.digest));
-	f->n++;
-	f->sink->fingerprint(&found, f->sink->arg);
-}
-
-void
 found_pem_key(struct found *f, uint64_t line, const struct pem_key *key)
 {
-	const char *text = f->finding != NULL ?
-	    f->finding->place :
-	    key->comment;
-	const struct kv_span comment = { (const uint8_t *)text, strlen(text) };
+	const struct kv_span comment = { (const uint8_t *)key->comment,
+		strlen(key->comment) };
 	const struct input_key k = {
 		.path = f->path,
 		.line = line,
@@ -112,8 +70,6 @@ found_pem_key(struct found *f, uint64_t line, const struct pem_key *key)
 		.type = key->type,
 		.bits = key->bits,
 		.comment = comment,
-		.is_reported = f->finding != NULL,
-		.owner = f->owner,
 	};
 
 	if (key->ssh.key.type != KV_KEY_NONE) {
@@ -154,13 +110,6 @@ input_print_key(FILE *out, const struct input_key *key)
 	    key->part == KV_PART_CA ? " (the certificate's CA)" : "");
 }
 
-void
-input_no_keys(uint64_t n, char text[static INPUT_NO_KEYS_BYTES])
-{
-	snprintf(text, INPUT_NO_KEYS_BYTES, "%" PRIu64 " %s", n,
-	    cli_plural(n, "finding is no SSH key", "findings are no SSH keys"));
-}
-
 size_t
 input_hashes(const struct input_key *key,
     struct kv_blocklist_hash hash[static INPUT_HASHES_MAX])
@@ -175,4 +124,23 @@ input_hashes(const struct input_key *key,
 	for (size_t i = 0; i < n; i++)
 		kv_blocklist_hash_key(&key->key, i, &hash[i]);
 	return n;
+}
+
+void
+input_describe_file(struct input_file *file, int fd, const char *path,
+    bool walked)
+{
+	struct stat st;
+
+	*file = (struct input_file){
+		.fd = fd,
+		.path = path,
+		.walked = walked,
+	};
+	if (fstat(fd, &st) == -1)
+		return;
+	file->regular = S_ISREG(st.st_mode);
+	file->size = (uint64_t)st.st_size;
+	file->fifo = S_ISFIFO(st.st_mode) &&
+	    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }

@@ -2,24 +2,17 @@
 #include "keys/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "keys/lines.h"
 #include "keys/source.h"
-#include "keys/store.h"
 
 /* Also the longest line: room for the longest key of sshd, with options. */
 #define BUFFER_BYTES (1024 * 1024)
-/*
- * How much is read at a time: little enough for the cache. If other threads
- * read it, their findings stay in memory until printed.
- */
+/* How much is read at a time: little enough for the cache. */
 #define READ_BYTES (128 * 1024)
-/* For other threads twice as much: they wait for each other less often. */
-#define SHARED_BYTES (2 * READ_BYTES)
 
 /* One file, between the first stage and the last. */
 struct reader {
@@ -70,38 +63,11 @@ start_lines(const struct input_sink *sink, const char *path, bool walked,
 	};
 }
 
-void
-input_read_block(const struct input_block *block, const struct input_sink *sink)
-{
-	struct input_room own = { 0 };
-	struct lines l = start_lines(sink, block->path, block->walked,
-	    choose_room(sink, &own));
-
-	l.kind.is = KIND_LINES;
-	l.found.line = block->first_line - 1;
-	if (l.blob == NULL)
-		found_problem(&l.found, 0, strerror(errno));
-	else
-		lines_read(&l, block->text);
-	lines_free(&l);
-	input_room_free(&own);
-}
-
 /* Tells if the data in r->buf is read only as a whole. */
 static bool
 is_read_whole(const struct reader *r)
 {
-	const struct kv_span data = { r->buf, r->len };
-
-	return pem_looks_like_der(data) ||
-	    (!r->lines.plain && store_name(data) != NULL);
-}
-
-/* How much of a file fill_buffer reads into an empty r->buf. */
-static size_t
-read_step(const struct reader *r)
-{
-	return r->lines.found.sink->block != NULL ? SHARED_BYTES : READ_BYTES;
+	return pem_looks_like_der((struct kv_span){ r->buf, r->len });
 }
 
 /* Tells if r->buf has no room for more. */
@@ -114,13 +80,12 @@ is_full(const struct reader *r)
 /*
  * Reads into r->buf, behind the text that is there. Stops when it has enough,
  * or when a pipe has nothing more for now, so that a slow writer's keys are
- * judged as they come. DER and key stores are read on, up to BUFFER_BYTES.
- * False with r->source.why, or errno.
+ * judged as they come. DER is read on, up to BUFFER_BYTES. False with
+ * r->source.why, or errno.
  */
 static bool
 fill_buffer(struct reader *r)
 {
-	const size_t enough = read_step(r);
 	const struct source_yield yield = { r->lines.found.n,
 		r->lines.keyless };
 	struct source *s = &r->source;
@@ -128,7 +93,7 @@ fill_buffer(struct reader *r)
 
 	while (!is_full(r) && !s->eof) {
 		source_poll(s);
-		if (r->len > had && (!s->ready || r->len >= enough) &&
+		if (r->len > had && (!s->ready || r->len >= READ_BYTES) &&
 		    !is_read_whole(r))
 			break;
 		cap = BUFFER_BYTES - r->len;
@@ -138,49 +103,6 @@ fill_buffer(struct reader *r)
 			return false;
 		r->len += n;
 	}
-	return true;
-}
-
-/*
- * Passes the lines in the first use bytes of r->buf to the sink's block
- * function, up to a PEM block, which may go on in the next buffer. The rest of
- * the text moves to a new buffer. False with errno.
- */
-static bool
-share_lines(struct reader *r, size_t use)
-{
-	struct input_block block = {
-		.path = r->lines.found.path,
-		.first_line = r->lines.found.line + 1,
-		.walked = r->lines.walked,
-		.text = { r->buf, 0 },
-		.buffer = r->buf,
-	};
-	uint64_t lines = 0;
-	size_t len = 0;
-	uint8_t *next;
-
-	while (len < use) {
-		const uint8_t *p = r->buf + len;
-		const uint8_t *nl = memchr(p, '\n', use - len);
-		size_t n = nl != NULL ? (size_t)(nl - p) : use - len;
-
-		if (pem_is_begin((struct kv_span){ p, n }))
-			break;
-		lines++;
-		len += n + (nl != NULL);
-	}
-	if (len == 0)
-		return true;
-	if ((next = malloc(BUFFER_BYTES)) == NULL)
-		return false;
-	memcpy(next, r->buf + len, r->len - len);
-	r->room->buf = next;
-	block.text.len = len;
-	r->lines.found.sink->block(&block, r->lines.found.sink->arg);
-	r->lines.found.line += lines;
-	r->buf = next;
-	r->len -= len;
 	return true;
 }
 
@@ -211,8 +133,8 @@ read_long_line(struct reader *r)
 		 * The NULs of a hole end no line and are in no key. What
 		 * follows is cut into the same parts as if they were read.
 		 */
-		if (!line.json && ends_in_nul && r->len == 0 &&
-		    !source_skip_hole(&r->source, read_step(r)))
+		if (ends_in_nul && r->len == 0 &&
+		    !source_skip_hole(&r->source, READ_BYTES))
 			return false;
 		if (!fill_buffer(r))
 			return false;
@@ -242,24 +164,6 @@ read_der(struct reader *r, struct kv_span data)
 	lines_read(&r->lines, data);
 }
 
-/* Names a key store that may hold a key. In a directory, others are silent. */
-static void
-read_store(struct reader *r, const char *name)
-{
-	const struct kv_span data = { r->buf, r->len };
-	const bool keyless = r->source.eof && store_is_keyless(data);
-	char reason[128];
-
-	snprintf(reason, sizeof(reason), "%s%s", name,
-	    keyless ? " with certificates only" :
-		      ": keyveto does not look into it: export its "
-		      "certificates as PEM");
-	if (!keyless || !r->lines.walked)
-		found_problem(&r->lines.found, 0, reason);
-	/* sshd reads any file as text: keys on lines in it count, too. */
-	r->lines.walked = true;
-}
-
 /* Reads on until the form of the file is known, and as that form. */
 static bool
 enter_form(struct reader *r)
@@ -269,7 +173,6 @@ enter_form(struct reader *r)
 	enum unpack_form form;
 	struct kv_span start;
 	const char *name;
-	char reason[128];
 
 	for (;;) {
 		if (!fill_buffer(r))
@@ -286,12 +189,9 @@ enter_form(struct reader *r)
 			return false;
 		r->len = 0;
 	}
-	if ((name = store_name(start)) != NULL) {
-		read_store(r, name);
-	} else if ((name = unpack_foreign(start)) != NULL) {
-		snprintf(reason, sizeof(reason),
-		    "%s: keyveto does not look into it: unpack it first", name);
-		found_problem(&r->lines.found, 0, reason);
+	/* sshd reads any file as text: keys on lines in it count, too. */
+	if ((name = unpack_foreign(start)) != NULL) {
+		found_problem(&r->lines.found, 0, name);
 		r->lines.walked = true;
 	} else if (!r->lines.walked && start.len >= sizeof(krl_magic) &&
 	    memcmp(start.p, krl_magic, sizeof(krl_magic)) == 0) {
@@ -307,11 +207,11 @@ enter_form(struct reader *r)
 static bool
 read_stream(struct reader *r)
 {
-	bool first = true, shares = false;
+	bool first = true;
 
 	for (; !r->source.eof || first; first = false) {
 		const uint8_t *nl;
-		size_t use, before;
+		size_t use;
 
 		if (first ? !enter_form(r) : !fill_buffer(r))
 			return false;
@@ -320,9 +220,6 @@ read_stream(struct reader *r)
 			read_der(r, (struct kv_span){ r->buf, r->len });
 			return true;
 		}
-		/* A short text is not worth another thread. */
-		shares |= r->lines.found.sink->block != NULL &&
-		    r->len >= READ_BYTES;
 		if (is_full(r) && memchr(r->buf, '\n', r->len) == NULL &&
 		    !read_long_line(r))
 			return false;
@@ -330,12 +227,6 @@ read_stream(struct reader *r)
 		use = nl != NULL ? (size_t)(nl - r->buf) + 1 : 0;
 		if (r->source.eof)
 			use = r->len;
-		before = r->len;
-		/* In another text, a line may belong to the one before. */
-		if (shares && lines_are_separate(&r->lines) &&
-		    !share_lines(r, use))
-			return false;
-		use -= before - r->len;
 		lines_read(&r->lines, (struct kv_span){ r->buf, use });
 		r->len -= use;
 		memmove(r->buf, r->buf + use, r->len);
@@ -368,8 +259,10 @@ read_to_end(const struct input_file *file, const struct input_sink *sink,
 	};
 	enum unpack_form form;
 
-	if (raw)
+	if (raw) {
 		r.lines.kind.is = KIND_LINES;
+		r.lines.mention.ascii = true;
+	}
 	if (r.buf == NULL || r.lines.blob == NULL || !read_stream(&r))
 		found_problem(&r.lines.found, 0,
 		    r.source.why != NULL ? r.source.why : strerror(errno));
@@ -399,7 +292,6 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 	if (form != UNPACK_NONE && file->regular &&
 	    lseek(file->fd, 0, SEEK_SET) == 0) {
 		walked.walked = true;
-		raw.block = NULL;
 		raw.progress = NULL;
 		raw.plain = form == UNPACK_GZIP || form == UNPACK_XZ;
 		(void)read_to_end(&walked, &raw, room, true);

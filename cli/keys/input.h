@@ -3,18 +3,16 @@
  * keys/input: reads every key in a file, directory or stream: authorized_keys,
  * .pub, known_hosts, ssh-keyscan output, SSH certificates, RFC 4716, PEM and
  * DER public keys, private key files; and keys inside other texts (keys/inside)
- * and in gzip, xz and UTF-16 (keys/unpack), and in what scanners report
- * (keys/scanner). The form is recognised by content.
+ * and in gzip, xz and UTF-16 (keys/unpack). The form is recognised by content.
  * Memory use does not grow with the input.
  */
 #ifndef CLI_KEYS_INPUT_H
 #define CLI_KEYS_INPUT_H
 
+#include <sys/stat.h>
+
 #include <stdio.h>
 
-#include "keys/owner.h"
-#include "keys/quick.h"
-#include "keys/walk.h"
 #include "kv_fingerprint.h"
 #include "kv_line.h"
 #include "kv_verdict.h"
@@ -31,9 +29,6 @@ struct input_key {
 	const char *type; /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
 	unsigned int bits;
 	struct kv_span comment; /* untrusted text */
-	bool is_reported;	/* the comment tells where a scanner found it */
-	/* As JSON or LDIF around the key says (keys/owner.h); else empty. */
-	struct owner owner;
 };
 
 /*
@@ -48,30 +43,7 @@ struct input_problem {
 	const char *reason; /* may hold untrusted bytes */
 };
 
-/* A key that a finding of a scanner names by its fingerprint alone. */
-struct input_fingerprint {
-	const char *path;
-	uint64_t line;
-	uint8_t digest[KV_SHA256_BYTES];
-	const char *place; /* where it was found; untrusted text */
-};
-
-/*
- * Consecutive whole lines of a text. input_read cuts a long file into such
- * blocks if other threads are to read it.
- */
-struct input_block {
-	const char *path;
-	uint64_t first_line;
-	struct kv_span text; /* in buffer */
-	uint8_t *buffer;
-	bool walked; /* found in a directory */
-};
-
-/*
- * A reader's memory, which is kept from one file to the next. One thread uses
- * it at a time. It starts as zeros; input_room_free frees what it holds.
- */
+/* A reader's memory, kept from file to file. Zeros; see input_room_free. */
 struct input_room {
 	uint8_t *buf, *blob, *pem;
 };
@@ -82,38 +54,12 @@ struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
 	/*
-	 * Is told what is no problem, but worth a line: why owners of keys are
-	 * missing. May be NULL.
-	 */
-	void (*note)(const struct input_problem *note, void *arg);
-	/*
 	 * Called with the number of bytes read since the last call, and with 0
 	 * before a wait for more input. May be NULL.
 	 */
 	void (*progress)(uint64_t bytes, void *arg);
-	/* Called for each PEM block, before it is read. May be NULL. */
-	void (*pem)(struct kv_span block, void *arg);
 	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
-	/* NULL: a fingerprint is a problem. */
-	void (*fingerprint)(const struct input_fingerprint *f, void *arg);
-	/*
-	 * Called behind a scanner's findings: so many are no SSH keys. NULL: a
-	 * note says so.
-	 */
-	void (*findings)(const char *path, uint64_t no_keys, void *arg);
-	/*
-	 * Is given the blocks of long texts, except PEM. It must have each read
-	 * with input_read_block later, on any thread, and then free its buffer.
-	 * It must copy path. May be NULL.
-	 */
-	void (*block)(const struct input_block *block, void *arg);
-	/*
-	 * Handles the next lines that are one plain key each (keys/quick.h).
-	 * Lines that it sets to done are not read again. May be NULL.
-	 */
-	size_t (*quick)(struct kv_span text,
-	    struct quick_line line[static QUICK_LINES], void *arg);
 	void *arg;
 	/* Of the caller; NULL: each call gets memory of its own. */
 	struct input_room *room;
@@ -127,13 +73,6 @@ struct input_sink {
 };
 
 /* For a sink that has no use for these. */
-static inline void
-input_ignore_key(const struct input_key *key, void *arg)
-{
-	(void)key;
-	(void)arg;
-}
-
 static inline void
 input_ignore_problem(const struct input_problem *problem, void *arg)
 {
@@ -153,6 +92,22 @@ void input_read(const char *path, const struct input_sink *sink);
 
 /* How long nobody may have opened a FIFO for writing. */
 #define INPUT_FIFO_WAIT_MS 5000
+
+/* How deep a walk goes; so many directories are open then, and the first. */
+#define WALK_DEPTH_MAX 64
+
+/* A file that was found, and is not open. */
+struct walk_file {
+	int dir;	  /* an open directory */
+	const char *name; /* in dir */
+	const char *path; /* for messages; name is its end */
+};
+
+/*
+ * Opens a file, non-blocking, and sets *st. -1 with *whyp, which is NULL if
+ * there is no regular file of this name any more.
+ */
+int walk_open(const struct walk_file *file, struct stat *st, const char **whyp);
 
 /* Takes the files of input_walk. */
 struct input_walk {
@@ -198,10 +153,6 @@ void input_describe_file(struct input_file *file, int fd, const char *path,
 void input_read_file(const struct input_file *file,
     const struct input_sink *sink);
 
-/* Reads a block that the sink's block function was given. */
-void input_read_block(const struct input_block *block,
-    const struct input_sink *sink);
-
 /*
  * Judges a key as kv_judge_pubkey does, or kv_judge_spki if it has no SSH form.
  */
@@ -213,11 +164,6 @@ void input_judge(const struct kv_judge *j, const struct input_key *key,
  * does not have, and that it is the CA's.
  */
 void input_print_key(FILE *out, const struct input_key *key);
-
-#define INPUT_NO_KEYS_BYTES 64
-
-/* Writes that so many findings are no SSH keys. */
-void input_no_keys(uint64_t n, char text[static INPUT_NO_KEYS_BYTES]);
 
 /* The most hashes that a key has in exact lists. */
 #define INPUT_HASHES_MAX 2

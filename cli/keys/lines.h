@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keys/lines: the last stage behind keys/input: lines of a text become keys. It
- * routes each line to a PEM block, to JSON, to folded lines, or to sshd's
- * reader of a line, and looks for keys inside the others.
+ * routes each line to a PEM block or to sshd's reader of a line, and looks for
+ * keys inside the others, and for private keys that cannot be read.
  */
 #ifndef CLI_KEYS_LINES_H
 #define CLI_KEYS_LINES_H
 
-#include "keys/block.h"
-#include "keys/fold.h"
 #include "keys/kind.h"
-#include "keys/owner.h"
+#include "keys/mention.h"
+
+/* A PEM block that is being collected. */
+struct block {
+	uint8_t **room; /* PEM_MAX_BYTES; allocated when the first begins */
+	bool is_open;
+	bool too_long; /* a part of it is missing */
+	size_t len;    /* in room */
+	uint64_t line; /* of its BEGIN line */
+};
 
 /* The caller sets the first members, and the rest to zero. */
 struct lines {
@@ -25,28 +32,19 @@ struct lines {
 	 */
 	bool walked;
 
-	struct fold fold;
-	/* What JSON and LDIF hold until it is known whose it is; NULL: none. */
-	struct owners *owners;
+	struct mention mention;
 	uint64_t keyless; /* lines without a key; blank lines do not count */
-	uint64_t no_keys; /* findings of scanners that are no SSH keys */
-	bool ldif;	  /* a line dn: was read */
 	bool silent;	  /* nothing inside a line is a problem */
-	bool in_block;	  /* keys are looked for between its BEGIN and END */
-	bool again;	  /* lines behind a BEGIN without an END are read */
+	bool foreign;	  /* it stands in a block of a kind without keys */
 };
 
 /* Reads whole lines. The last may lack its line end. */
 void lines_read(struct lines *l, struct kv_span text);
 
-/* Tells if each line stands for itself from here on: other threads may read. */
-bool lines_are_separate(const struct lines *l);
-
 /* A line that is read in parts. It starts as zeros. */
 struct long_line {
 	uint64_t found; /* before it */
 	bool started;
-	bool json;   /* it is JSON so far */
 	bool done;   /* nothing behind its start counts, up to a NUL */
 	bool nul;    /* there was one */
 	bool binary; /* its start is no text */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "keys/pem_forms.h"
 #include "kv_base64.h"
 
@@ -28,6 +29,8 @@
 /* Longer than any label in use, and than any line with one. */
 #define LABEL_MAX_BYTES 64
 #define MARK_MAX_BYTES (LABEL_MAX_BYTES + 32)
+/* Headers stand before base64. */
+#define BODY_START_BYTES 512
 
 /* The two styles of armour: RFC 7468 and RFC 4716. */
 struct armour {
@@ -511,9 +514,6 @@ pem_read_form(enum pem_form form, struct kv_span data, const struct pem_out *o)
 		return pem_copy_blob(data, o);
 	case PEM_OPENSSH:
 		return read_openssh(data, o);
-	case PEM_KEYLESS:
-		o->key->keyless = true;
-		return pem_refuse(o, "block of a kind that holds no key");
 	case PEM_ENCRYPTED:
 		return pem_refuse(o,
 		    "encrypted, its public half too: give its public "
@@ -534,13 +534,10 @@ read_armoured(struct kv_span text, const struct armour *armour,
 	enum pem_form form;
 	struct kv_span body;
 
-	if (!find_form(label, &form))
+	if (!find_form(label, &form) || form == PEM_KEYLESS)
 		return pem_refuse(o,
 		    "%.*s: keyveto reads no key from this kind of PEM block",
 		    (int)label.len, (const char *)label.p);
-	/* The body of PGP's is not all base64. */
-	if (form == PEM_KEYLESS)
-		return pem_read_form(form, text, o);
 	return find_body(text, armour, label, &body, o) &&
 	    read_headers(&body, o) && decode_and_read(body, form, o);
 }
@@ -555,71 +552,55 @@ pem_is_keyless(struct kv_span line)
 	    find_form(label, &form) && form == PEM_KEYLESS;
 }
 
-/* The bytes of text from its first s on; empty if it is not there. */
-static struct kv_span
-find_string(struct kv_span text, const char *s)
+bool
+pem_has_base64(struct kv_span text)
 {
-	const uint8_t *p = text.len > 0 ?
-	    memmem(text.p, text.len, s, strlen(s)) :
-	    NULL;
+	size_t run = 0;
 
-	if (p == NULL)
-		return (struct kv_span){ text.p, 0 };
-	return (struct kv_span){ p, text.len - (size_t)(p - text.p) };
+	for (size_t i = 0; i < text.len && run < PEM_RUN_BYTES; i++)
+		run = base64_is_digit(text.p[i]) ? run + 1 : 0;
+	return run == PEM_RUN_BYTES;
 }
 
-/* A PuTTY key file in text: its first line, and the one with the MAC. */
+/* What is between two marks in code is none, nor in the text of a program. */
 static bool
-find_ppk(struct kv_span text, struct pem_place *place)
+is_body(struct kv_span text)
 {
-	struct kv_span at;
-
-	*place = (struct pem_place){ 0 };
-	if (!is_ppk(text) || !next_line(&text, &place->begin))
-		return false;
-	at = find_string(text, "\nPrivate-MAC:");
-	if (at.len == 0)
-		at = find_string(text, "\nPrivate-Hash:");
-	if (at.len == 0)
-		return false;
-	at.p++;
-	at.len--;
-	place->body = (struct kv_span){ text.p, (size_t)(at.p - text.p) };
-	return next_line(&at, &place->end);
+	if (text.len > BODY_START_BYTES)
+		text.len = BODY_START_BYTES;
+	return pem_has_base64(text);
 }
 
 bool
 pem_find(struct kv_span text, struct pem_place *place)
 {
-	struct kv_span at = text, begin, label, rest;
-	const struct armour *armour;
-	char end[MARK_MAX_BYTES];
+	struct kv_span at = text, label, begin;
+	const struct armour *found;
+	char end[MARK_MAX_BYTES] = ""; /* of the block in place */
+	size_t len, step;
 
 	*place = (struct pem_place){ 0 };
-	if (find_string(text, "-BEGIN ").len == 0 &&
-	    find_string(text, "- BEGIN ").len == 0 &&
-	    find_string(text, "PuTTY-User-").len == 0)
-		return false;
-	for (; at.len > 0; at.p++, at.len--) {
-		if (at.p[0] == 'P' && find_ppk(at, place))
-			return true;
-		if (at.p[0] != '-' ||
-		    (armour = starts_with_begin(at, &begin, &label)) == NULL ||
-		    kv_span_is(label, SIGNED_TEXT))
-			continue;
-		rest = (struct kv_span){ begin.p + begin.len,
-			at.len - begin.len };
-		*place = (struct pem_place){
-			.begin = begin,
-			.body = rest,
-			.keyless = pem_is_keyless(begin),
-		};
-		make_end(armour, label, end);
-		if ((rest = find_string(rest, end)).len > 0) {
-			place->body.len = (size_t)(rest.p - place->body.p);
-			place->end = (struct kv_span){ rest.p, strlen(end) };
+	while (at.len > 0 && (at.p = memchr(at.p, '-', at.len)) != NULL) {
+		at.len = (size_t)(text.p + text.len - at.p);
+		step = 1;
+		len = strlen(end);
+		found = starts_with_begin(at, &begin, &label);
+		if (found != NULL && !pem_is_keyless(begin)) {
+			place->begin = begin;
+			make_end(found, label, end);
+			/* Its last dashes are none of an END. */
+			step = begin.len;
+		} else if (len > 0 && at.len >= len &&
+		    memcmp(at.p, end, len) == 0) {
+			place->end = (struct kv_span){ at.p, len };
+			place->body.p = place->begin.p + place->begin.len;
+			place->body.len = (size_t)(at.p - place->body.p);
+			if (is_body(place->body))
+				return true;
+			end[0] = '\0';
 		}
-		return true;
+		at.p += step;
+		at.len -= step;
 	}
 	return false;
 }
@@ -630,7 +611,7 @@ pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap)
 	const struct pem_out o = { .key = key, .why = why, .cap = cap };
 	struct kv_span text = block, line, label;
 	const struct armour *armour;
-	bool ok, keyless;
+	bool ok;
 
 	*key = (struct pem_key){ 0 };
 	why[0] = '\0';
@@ -643,11 +624,8 @@ pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap)
 		ok = read_ppk(text, &o);
 	else
 		ok = pem_refuse(&o, "no BEGIN line");
-	if (!ok) {
-		keyless = key->keyless;
+	if (!ok)
 		pem_key_free(key);
-		key->keyless = keyless;
-	}
 	return ok;
 }
 

@@ -26,7 +26,6 @@ struct pem_key {
 	char type[KV_KEYTYPE_NAME_BYTES];
 	unsigned int bits;
 	char comment[256]; /* "" without one */
-	bool keyless;	   /* no key: a kind of block that never holds one */
 };
 
 /*
@@ -42,23 +41,26 @@ bool pem_is_end(struct kv_span line);
  */
 bool pem_is_keyless(struct kv_span line);
 
-/* A block inside another text. */
+/* So many digits of base64 in a row are no words. */
+#define PEM_RUN_BYTES 40
+
+/* Whether a block may hold a key: else it is named, as in a manual. */
+bool pem_has_base64(struct kv_span text);
+
+/* A block inside a line. */
 struct pem_place {
 	struct kv_span begin; /* "-----BEGIN ...-----" */
-	struct kv_span body;  /* without an end: all the rest */
-	struct kv_span end;   /* empty if there is none */
-	bool keyless;	      /* pem_is_keyless */
+	struct kv_span body;
+	struct kv_span end;
 };
 
-/* Finds the first block in text, not only at the start of a line. */
+/* Finds the first block that is whole, and not of a kind without keys. */
 bool pem_find(struct kv_span text, struct pem_place *place);
 
 /*
  * Reads one block, from its BEGIN line to its END line. False with a reason in
  * why (cap bytes) if it holds no key that can be read, such as a private key
  * whose public half is encrypted too; *key needs no pem_key_free then.
- * key->keyless is set if that kind of block never holds a key, such as EC
- * PARAMETERS.
  */
 bool pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap);
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "keys/fold.h"
 #include "kv_sshkey.h"
 
 static bool
@@ -110,8 +109,7 @@ shape_is_opening(struct kv_span text)
 		memmem(text.p, text.len, "<<", 2) != NULL ||
 		kv_span_is(text, "---") ||
 		(text.len > 11 && memcmp(text.p, "-----BEGIN ", 11) == 0) ||
-		text.p[0] == '{' || text.p[0] == '[' || text.p[0] == '<' ||
-		fold_is_dn(text));
+		text.p[0] == '{' || text.p[0] == '[' || text.p[0] == '<');
 }
 
 void

@@ -8,14 +8,18 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
+#include "keys/der_element.h"
+
 /* As much as keys/input may have read when it asks for a form. */
 #define IN_BYTES (256 * 1024)
 /* inflateInit2: a window of 32 KiB, and a gzip header. */
 #define GZIP_WINDOW (15 + 16)
-/* The shortest member of gzip: its header, an empty block and its trailer. */
-#define GZIP_MIN_BYTES 18
 /* Where a tar header says that it is one (POSIX ustar). */
 #define TAR_MAGIC_AT 257
+/* A PKCS #12 store without its first element: INTEGER 3, SEQUENCE, OID. */
+#define PKCS12_VERSION "\x02\x01\x03"
+/* 1.2.840.113549.1.7.1: what follows is data. */
+#define OID_DATA "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01"
 
 struct unpack_layer {
 	enum unpack_form form;
@@ -35,9 +39,16 @@ struct magic {
 	size_t len;
 	const char *name;
 };
+#define UNPACK_FIRST "unpack it first"
+#define EXPORT "export its certificates as PEM"
+#define LOOKS ": keyveto does not look into it: "
 #define MAGIC(at, bytes, name) \
 	{ \
-		at, bytes, sizeof(bytes) - 1, name \
+		at, bytes, sizeof(bytes) - 1, name LOOKS UNPACK_FIRST \
+	}
+#define JAVA(bytes) \
+	{ \
+		0, bytes, sizeof(bytes) - 1, "Java key store" LOOKS EXPORT \
 	}
 
 static const struct magic foreign[] = {
@@ -62,6 +73,10 @@ static const struct magic foreign[] = {
 	MAGIC(0, "\xff\xfe\0\0", "UTF-32 text"),
 	MAGIC(0, "\0\0\xfe\xff", "UTF-32 text"),
 	MAGIC(TAR_MAGIC_AT, "ustar", "tar archive"),
+	JAVA("\xfe\xed\xfe\xed\0\0\0\1"),
+	JAVA("\xfe\xed\xfe\xed\0\0\0\2"),
+	JAVA("\xce\xce\xce\xce\0\0\0\1"),
+	JAVA("\xce\xce\xce\xce\0\0\0\2"),
 };
 
 static const struct {
@@ -101,9 +116,36 @@ unpack_recognise(struct kv_span start)
 	return big ? UNPACK_UTF16BE : UNPACK_UTF16LE;
 }
 
+/* Removes these bytes from the start of data, or returns false. */
+static bool
+skip_bytes(struct kv_span *data, const char *bytes, size_t len)
+{
+	if (data->len < len || memcmp(data->p, bytes, len) != 0)
+		return false;
+	data->p += len;
+	data->len -= len;
+	return true;
+}
+
+static bool
+is_pkcs12(struct kv_span start)
+{
+	uint8_t tag;
+	size_t len;
+
+	return der_get_header(&start, &tag, &len) == DER_WHOLE &&
+	    tag == DER_SEQUENCE &&
+	    skip_bytes(&start, PKCS12_VERSION, sizeof(PKCS12_VERSION) - 1) &&
+	    der_get_header(&start, &tag, &len) == DER_WHOLE &&
+	    tag == DER_SEQUENCE &&
+	    skip_bytes(&start, OID_DATA, sizeof(OID_DATA) - 1);
+}
+
 const char *
 unpack_foreign(struct kv_span start)
 {
+	if (is_pkcs12(start))
+		return "PKCS #12 key store" LOOKS EXPORT;
 	for (size_t i = 0; i < COUNT(foreign); i++) {
 		const struct magic *m = &foreign[i];
 
@@ -375,32 +417,4 @@ unpack_free(struct unpack *u)
 		lzma_end(&layer->xz);
 		free(layer);
 	}
-}
-
-bool
-unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap, size_t *lenp)
-{
-	z_stream z = { 0 };
-	int r;
-
-	*lenp = 0;
-	if (gzip.len > UINT32_MAX || cap > UINT32_MAX ||
-	    inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-		return false;
-	z.next_in = gzip.p;
-	z.avail_in = (uInt)gzip.len;
-	z.next_out = buf;
-	z.avail_out = (uInt)cap;
-	do {
-		r = inflate(&z, Z_FINISH);
-		while (r == Z_STREAM_END && z.avail_in > 0 && *z.next_in == 0) {
-			z.next_in++;
-			z.avail_in--;
-		}
-	} while (r == Z_STREAM_END && z.avail_in >= GZIP_MIN_BYTES &&
-	    z.avail_out > 0 && inflateReset(&z) == Z_OK);
-	*lenp = cap - z.avail_out;
-	inflateEnd(&z);
-	return (r == Z_STREAM_END && z.avail_in < GZIP_MIN_BYTES) ||
-	    *lenp == cap;
 }

@@ -23,8 +23,8 @@ enum unpack_form {
 enum unpack_form unpack_recognise(struct kv_span start);
 
 /*
- * "zip archive" or the like for a file whose contents are not looked into; NULL
- * for another file.
+ * What to say of a file whose contents are not looked into: an archive or a key
+ * store; NULL for another file.
  */
 const char *unpack_foreign(struct kv_span start);
 
@@ -73,12 +73,5 @@ enum unpack_form unpack_form(const struct unpack *u);
 
 /* Does not close fd. */
 void unpack_free(struct unpack *u);
-
-/*
- * Unpacks gzip in memory: *lenp is how many of the first cap bytes are good.
- * Returns false if it is damaged or cut short, or if more than a few bytes of
- * other data follow.
- */
-bool unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap, size_t *lenp);
 
 #endif

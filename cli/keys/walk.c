@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-#include "keys/walk.h"
+/* Finds the regular files in a directory. */
+#include "keys/input.h"
 
 #include <linux/magic.h>
 #include <linux/openat2.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "keys/input.h"
 
 /* From the kernel's sources; linux/magic.h lacks them. */
 #define CONFIGFS_MAGIC 0x62656570

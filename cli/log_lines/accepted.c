@@ -141,7 +141,6 @@ parse_key(struct accepted *a, const char *p, bool cut)
 		return false;
 	if (!cut)
 		find_ca(a, p);
-	a->lacks_ca = !a->has_ca && !a->md5;
 	return a->has_key || a->has_ca || a->md5;
 }
 

@@ -30,7 +30,6 @@ struct accepted {
 	bool partial;
 	bool md5; /* a fingerprint is MD5 (FingerprintHash): not read */
 	bool has_key, has_ca;
-	bool lacks_ca; /* of a certificate: the message has not its CA */
 	uint8_t key[KV_SHA256_BYTES]; /* digest; of a certificate its key's */
 	uint8_t ca[KV_SHA256_BYTES];  /* digest of the certificate's CA */
 };

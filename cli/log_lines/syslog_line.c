@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "kv_bytes.h"
+
 #define DAYS 366 /* of a leap year: February 29 has a place, too */
 #define DAY_SECONDS 86400
 #define YEAR_MIN 1970
@@ -174,13 +176,11 @@ syslog_line_parse(const char *line, struct syslog_line *l)
 bool
 syslog_line_is_sshds(const struct syslog_line *l)
 {
-	static const char *const names[] = { "sshd", "sshd-session" };
+	const struct kv_span program = { (const uint8_t *)l->program,
+		l->program_len };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (l->program_len == strlen(names[i]) &&
-		    memcmp(l->program, names[i], l->program_len) == 0)
-			return true;
-	return false;
+	return kv_span_is(program, "sshd") ||
+	    kv_span_is(program, "sshd-session");
 }
 
 bool

@@ -35,15 +35,6 @@ explain(const char *reason, char why[static LOG_WHY_BYTES])
 	snprintf(why, LOG_WHY_BYTES, "cannot be read: %.200s", reason);
 }
 
-static void
-start(struct log_reading *l)
-{
-	l->talk = (struct talk){ .answer = receive_answer, .arg = l };
-	talk_start(&l->talk);
-	talk_send_setup(&l->talk, READING_KEYS | READING_LOGS);
-	l->started = true;
-}
-
 bool
 log_reading_read(struct log_reading *l, enum reading_log what, int fd,
     char why[static LOG_WHY_BYTES])
@@ -56,8 +47,12 @@ log_reading_read(struct log_reading *l, enum reading_log what, int fd,
 		explain(strerror(errno), why);
 		return false;
 	}
-	if (!l->started)
-		start(l);
+	if (!l->started) {
+		l->talk = (struct talk){ .answer = receive_answer, .arg = l };
+		talk_start(&l->talk);
+		talk_send_setup(&l->talk, READING_KEYS | READING_LOGS);
+		l->started = true;
+	}
 	l->done = false;
 	talk_send_log(&l->talk, what, log, S_ISREG(st.st_mode),
 	    st.st_mtim.tv_sec);

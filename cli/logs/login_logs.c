@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "log_lines/journal_line.h"
 #include "log_lines/outcome.h"
 #include "base/io.h"
+#include "base/room.h"
 #include "logs/journalctl.h"
 
 #define JOURNAL "journal"
@@ -46,9 +48,9 @@ struct outcomes {
 
 /* A log that is read. */
 struct reading {
-	struct logins *l;		 /* NULL: taker gets all */
-	const struct login_taker *taker; /* or NULL */
-	bool sent;			 /* as in struct login_taker */
+	struct logins *l;
+	bool sent;	/* as in struct connected_line */
+	bool only_open; /* nothing is counted */
 	const char *name;
 	uint64_t undated; /* logins without a year that count */
 	struct outcomes *outcomes;
@@ -120,7 +122,6 @@ outcomes_add(struct outcomes *o, uint64_t process, int64_t seconds,
 	o->next = (o->next + 1) % OUTCOMES_MAX;
 }
 
-/* Counts all that wait. */
 static void
 outcomes_end(struct outcomes *o)
 {
@@ -129,26 +130,18 @@ outcomes_end(struct outcomes *o)
 		count_outcome(o, &o->v[(o->next + i) % OUTCOMES_MAX]);
 }
 
-static bool
-has_key(const struct accepted *a)
-{
-	return a->has_key || a->has_ca || a->md5;
-}
-
 static void
 add_login(struct reading *r, const struct reading_login *l)
 {
-	if (r->taker != NULL) {
-		if (l->undated)
-			r->undated++;
-		else
-			r->taker->login(l, r->sent, r->taker->arg);
-	} else if (l->undated)
+	if (l->undated) {
 		r->undated += logins_has(r->l, &l->a) || l->a.md5;
-	else {
-		r->l->md5 += l->a.md5;
-		outcomes_add(r->outcomes, l->process, l->seconds, &l->a);
+		return;
 	}
+	logins_note_open(r->l, l, r->name, r->sent);
+	if (r->only_open)
+		return;
+	r->l->md5 += l->a.md5;
+	outcomes_add(r->outcomes, l->process, l->seconds, &l->a);
 }
 
 /* Is log_reading's record. */
@@ -164,17 +157,10 @@ receive_record(uint8_t tag, struct kv_bytes b, void *arg)
 		outcomes_note(r->outcomes, l.process, l.seconds, l.says);
 		return true;
 	}
-	if (tag != READING_LOGIN || !reading_receive_login(b, &l) ||
-	    (r->taker == NULL && !has_key(&l.a)))
+	if (tag != READING_LOGIN || !reading_receive_login(b, &l))
 		return false;
 	add_login(r, &l);
 	return true;
-}
-
-static enum reading_log
-what_to_read(const struct reading *r)
-{
-	return r->taker != NULL ? READING_LOG_SESSIONS : READING_LOG_LOGINS;
 }
 
 /*
@@ -184,7 +170,7 @@ what_to_read(const struct reading *r)
 static bool
 read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
 {
-	if (!log_reading_read(&r->log, what_to_read(r), fd, why))
+	if (!log_reading_read(&r->log, READING_LOG_LOGINS, fd, why))
 		return false;
 	if (r->undated == 0)
 		return true;
@@ -211,7 +197,6 @@ read_journal(struct reading *r, const char *where, const char *path,
 		"SYSLOG_IDENTIFIER=sshd", "SYSLOG_IDENTIFIER=sshd-session",
 		NULL, NULL, NULL };
 	size_t n = 0;
-	char since[32];
 	const struct journalctl j = {
 		.argv = argv,
 		.path = path,
@@ -224,12 +209,7 @@ read_journal(struct reading *r, const char *where, const char *path,
 		argv[n++] = where;
 	if (newest_first)
 		argv[n++] = "--reverse";
-	else if (r->taker != NULL) {
-		snprintf(since, sizeof(since), "--since=@%" PRId64,
-		    r->taker->since);
-		argv[n++] = since;
-	}
-	return journalctl_read(&r->log, what_to_read(r), &j, why);
+	return journalctl_read(&r->log, READING_LOG_LOGINS, &j, why);
 }
 
 /* Journal files, or a directory of them: option is journalctl's. */
@@ -237,16 +217,10 @@ static bool
 read_journal_at(struct reading *r, const char *option, const char *path,
     char why[static LOG_WHY_BYTES])
 {
-	char *where = NULL;
-	bool ok = false;
+	char where[PATH_MAX + 16];
 
-	if (asprintf(&where, "%s=%s", option, path) == -1)
-		snprintf(why, LOG_WHY_BYTES, "%s", strerror(errno));
-	else {
-		ok = read_journal(r, where, path, false, why);
-		free(where);
-	}
-	return ok;
+	snprintf(where, sizeof(where), "%s=%s", option, path);
+	return read_journal(r, where, path, false, why);
 }
 
 static bool
@@ -262,20 +236,15 @@ is_journal_file(int fd)
 static bool
 is_new_file(struct login_logs *logs, const struct stat *st)
 {
-	struct login_file *v;
-
 	for (size_t i = 0; i < logs->n_files; i++)
 		if (logs->file[i].dev == st->st_dev &&
 		    logs->file[i].ino == st->st_ino)
 			return false;
-	v = reallocarray(logs->file, logs->n_files + 1, sizeof(*v));
-	if (v == NULL)
-		return true;
-	logs->file = v;
-	logs->file[logs->n_files++] = (struct login_file){
-		.dev = st->st_dev,
-		.ino = st->st_ino,
-	};
+	if (room_for_one(&logs->file, logs->n_files, sizeof(*logs->file)))
+		logs->file[logs->n_files++] = (struct login_file){
+			.dev = st->st_dev,
+			.ino = st->st_ino,
+		};
 	return true;
 }
 
@@ -300,10 +269,8 @@ read_named(struct login_logs *logs, struct reading *r,
 		ok = false;
 	} else if (S_ISDIR(st.st_mode))
 		ok = read_journal_at(r, "--directory", r->name, why);
-	else if (S_ISREG(st.st_mode) &&
-	    (!is_new_file(logs, &st) ||
-		(r->taker != NULL && st.st_mtim.tv_sec < r->taker->since)))
-		; /* named twice, or all of it is earlier */
+	else if (S_ISREG(st.st_mode) && !is_new_file(logs, &st))
+		; /* named twice */
 	else if (S_ISREG(st.st_mode) && is_journal_file(fd))
 		ok = read_journal_at(r, "--file", r->name, why);
 	else
@@ -311,21 +278,6 @@ read_named(struct login_logs *logs, struct reading *r,
 	if (fd != -1 && !standard)
 		close(fd);
 	return ok;
-}
-
-/* False without memory. */
-static bool
-add_name(struct login_logs *logs, const char *name)
-{
-	char **v = reallocarray(logs->name, logs->n + 1, sizeof(*v));
-
-	if (v == NULL)
-		return false;
-	logs->name = v;
-	if ((logs->name[logs->n] = strdup(name)) == NULL)
-		return false;
-	logs->n++;
-	return true;
 }
 
 /*
@@ -368,7 +320,7 @@ add_text_logs(struct login_logs *logs)
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), LOG_DIR "/%s", found[i]->d_name);
 		if (ok && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-			ok = add_name(logs, path);
+			ok = texts_add(&logs->names, path);
 		free(found[i]);
 	}
 	free(found);
@@ -376,44 +328,32 @@ add_text_logs(struct login_logs *logs)
 }
 
 /*
- * The logs of this machine. all: also a journal that begins with the machine's
- * start, and the text logs beside a journal. False without memory.
+ * The logs of this machine. Sets *besidep if there is a journal beside them that
+ * begins with the machine's start. False without memory.
  */
 static bool
-add_default(struct login_logs *logs, bool all)
+add_default(struct login_logs *logs, bool *besidep)
 {
 	const bool journal = access(JOURNALCTL, X_OK) == 0;
 	const bool has_memory = journal && access(JOURNAL_IN_MEMORY, F_OK) == 0;
-	const bool has_disk = journal && access(JOURNAL_ON_DISK, F_OK) == 0;
 
-	if ((has_disk || (all && has_memory)) && !add_name(logs, JOURNAL))
+	if (journal && access(JOURNAL_ON_DISK, F_OK) == 0)
+		return texts_add(&logs->names, JOURNAL);
+	if (!add_text_logs(logs))
 		return false;
-	if (logs->n > 0 && !all)
-		return true;
-	return add_text_logs(logs) &&
-	    (logs->n > 0 || !has_memory || add_name(logs, JOURNAL));
+	*besidep = has_memory && logs->names.n > 0;
+	return logs->names.n > 0 || !has_memory ||
+	    texts_add(&logs->names, JOURNAL);
 }
 
 static void
-report_log(struct report *r, const char *name, const char *why)
-{
-	report_problem(r,
-	    &(struct input_problem){
-		.path = name,
-		.reason = why,
-	    });
-}
-
-static void
-begin_log(struct reading *r, struct logins *l, const struct login_taker *t,
-    const char *name)
+begin_log(struct reading *r, struct logins *l, const char *name)
 {
 	static struct outcomes outcomes;
 
 	outcomes = (struct outcomes){ .l = l, .log = name };
 	*r = (struct reading){
 		.l = l,
-		.taker = t,
 		.name = name,
 		.outcomes = &outcomes,
 		.log = { .record = receive_record, .arg = r },
@@ -428,31 +368,34 @@ end_log(struct reading *r, char why[static LOG_WHY_BYTES])
 	const int64_t since = r->log.since;
 
 	outcomes_end(r->outcomes);
-	if (r->l != NULL && since > 0 &&
+	if (since > 0 && !r->only_open &&
 	    (r->l->since == 0 || since < r->l->since))
 		r->l->since = since;
 	return ok;
 }
 
 static void
-read_log(struct login_logs *logs, struct logins *l, const struct login_taker *t,
-    struct report *r, const char *name)
+read_log(struct login_logs *logs, struct logins *l, struct report *r,
+    const char *name, bool only_open)
 {
 	static struct reading reading;
 	const struct reading_log_end *end = &reading.log.end;
 	char why[LOG_WHY_BYTES];
 
-	begin_log(&reading, l, t, name);
+	begin_log(&reading, l, name);
+	reading.only_open = only_open;
 	if (!read_named(logs, &reading, why))
-		report_log(r, name, why);
+		report_problem_at(r, name, 0, why);
 	if (!end_log(&reading, why))
-		report_log(r, name, why);
-	if (end->from_unknown > 0 && !r->quiet)
+		report_problem_at(r, name, 0, why);
+	if (r->quiet || only_open)
+		return;
+	if (end->from_unknown > 0)
 		cli_error("note: %s: %" PRIu64 " login%s by root, of which the "
 			  "journal does not tell the program; not counted",
 		    name, end->from_unknown,
 		    cli_plural(end->from_unknown, "", "s"));
-	if (end->from_stderr > 0 && !r->quiet)
+	if (end->from_stderr > 0)
 		cli_error("note: %s: %" PRIu64 " login%s from the standard "
 			  "error of sshd -e, where the ID of a certificate can "
 			  "hold such a line; not counted",
@@ -483,50 +426,35 @@ print_summary(const struct logins *l, const struct login_logs *logs)
 	}
 	logins_format_time(l->since, since);
 	cli_error("logins: %" PRIu64 " with these keys since %s, in %s%s",
-	    l->logins, since, logs->name[0], logs->n > 1 ? " and others" : "");
+	    l->logins, since, logs->names.v[0],
+	    logs->names.n > 1 ? " and others" : "");
 	if (l->refused > 0)
 		cli_error("logins: PAM refused %" PRIu64 " more, after sshd "
 			  "had accepted the key",
 		    l->refused);
 }
 
-/* Reads all logs, for one of l and t. False after a message. */
-static bool
-read_logs(struct login_logs *logs, struct logins *l,
-    const struct login_taker *t, struct report *r, const char *const *name,
-    size_t n)
-{
-	bool ok = n > 0 || add_default(logs, t != NULL);
-
-	for (size_t i = 0; ok && i < n; i++)
-		ok = add_name(logs, name[i]);
-	if (!ok)
-		return cli_error("%s", strerror(errno));
-	if (logs->n == 0)
-		report_log(r, t != NULL ? "--log" : "--logins",
-		    "there is no journal, no /var/log/auth.log and no "
-		    "/var/log/secure: name the file of the log");
-	for (size_t i = 0; i < logs->n; i++)
-		read_log(logs, l, t, r, logs->name[i]);
-	return true;
-}
-
-bool
-login_logs_give(struct login_logs *logs, const struct login_taker *t,
-    struct report *r, const char *const *name, size_t n)
-{
-	return read_logs(logs, NULL, t, r, name, n);
-}
-
 bool
 login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
     const char *const *name, size_t n)
 {
-	if (!read_logs(logs, l, NULL, r, name, n))
-		return false;
+	bool beside = false, ok = n > 0 || add_default(logs, &beside);
+
+	for (size_t i = 0; ok && i < n; i++)
+		ok = texts_add(&logs->names, name[i]);
+	if (!ok)
+		return cli_error("%s", strerror(errno));
+	if (logs->names.n == 0)
+		report_problem_at(r, "--logins", 0,
+		    "there is no journal, no /var/log/auth.log and no "
+		    "/var/log/secure: name the file of the log");
+	for (size_t i = 0; i < logs->names.n; i++)
+		read_log(logs, l, r, logs->names.v[i], false);
+	if (beside && l->looks_for_open)
+		read_log(logs, l, r, JOURNAL, true);
 	if (l->failed)
 		return cli_error("%s", strerror(ENOMEM));
-	if (logs->n > 0 && !r->quiet)
+	if (logs->names.n > 0 && !r->quiet)
 		print_summary(l, logs);
 	return true;
 }
@@ -538,7 +466,7 @@ login_logs_read_newest(struct logins *l, unsigned int seconds)
 	char why[LOG_WHY_BYTES];
 	bool ok;
 
-	begin_log(&reading, l, NULL, JOURNAL);
+	begin_log(&reading, l, JOURNAL);
 	reading.log.deadline = io_deadline(seconds);
 	ok = access(JOURNALCTL, X_OK) == 0 &&
 	    (access(JOURNAL_ON_DISK, F_OK) == 0 ||
@@ -550,9 +478,7 @@ login_logs_read_newest(struct logins *l, unsigned int seconds)
 void
 login_logs_free(struct login_logs *logs)
 {
-	for (size_t i = 0; i < logs->n; i++)
-		free(logs->name[i]);
-	free(logs->name);
+	texts_free(&logs->names);
 	free(logs->file);
-	*logs = (struct login_logs){ .n = 0 };
+	*logs = (struct login_logs){ .n_files = 0 };
 }

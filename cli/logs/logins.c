@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/json_text.h"
+#include "base/room.h"
 
 static int
 compare_digests(const void *a, const void *b)
@@ -27,23 +28,6 @@ find_key(const struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
 	return found != NULL ? *found : NULL;
 }
 
-/* Room for one more of a list's n elements of this size. */
-static bool
-grow(void *listp, size_t n, size_t *capp, size_t size)
-{
-	const size_t cap = *capp > 0 ? 2 * *capp : 1;
-	void *list, *grown;
-
-	if (n < *capp)
-		return true;
-	memcpy(&list, listp, sizeof(list));
-	if ((grown = reallocarray(list, cap, size)) == NULL)
-		return false;
-	memcpy(listp, &grown, sizeof(grown));
-	*capp = cap;
-	return true;
-}
-
 /* NULL without memory; l->failed is set then. */
 static struct logins_key *
 add_key(struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
@@ -52,7 +36,7 @@ add_key(struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
 
 	if (key != NULL)
 		return key;
-	if (!grow(&l->v, l->n, &l->cap, sizeof(struct logins_key *)) ||
+	if (!room_for_one(&l->v, l->n, sizeof(struct logins_key *)) ||
 	    (key = calloc(1, sizeof(*key))) == NULL) {
 		l->failed = true;
 		return NULL;
@@ -104,8 +88,7 @@ add_account(struct logins *l, struct logins_key *key, const char *name)
 	struct logins_account *a = calloc(1, sizeof(*a));
 
 	if (a == NULL ||
-	    !grow(&key->v, key->n, &key->cap,
-		sizeof(struct logins_account *)) ||
+	    !room_for_one(&key->v, key->n, sizeof(struct logins_account *)) ||
 	    !name_account(key, a, name)) {
 		free(a);
 		l->failed = true;
@@ -216,21 +199,36 @@ logins_has(const struct logins *l, const struct accepted *a)
 	    find_wanted(l, a->has_ca, a->ca) != NULL;
 }
 
-/*
- * The place of an account whose files do not have the key. If there are too
- * many, each of the key's in turn makes room.
- */
+/* Which of a key's accounts may make room: each in turn; or NULL. */
 static struct logins_account *
-take_other(struct logins *l, struct logins_key *key, const char *name)
+find_other(struct logins_key *key)
 {
 	const size_t others = key->n - key->in_file;
 	struct logins_account *a;
 
-	if (l->others < LOGINS_OTHERS_MAX || others == 0) {
+	for (size_t i = 0; i < others; i++) {
+		a = key->v[key->in_file + key->next++ % others];
+		if (!a->connected)
+			return a;
+	}
+	return NULL;
+}
+
+/*
+ * The place of an account whose files do not have the key. If there are too
+ * many, another one of the key's makes room.
+ */
+static struct logins_account *
+take_other(struct logins *l, struct logins_key *key, const char *name)
+{
+	struct logins_account *a = NULL;
+
+	if (l->others >= LOGINS_OTHERS_MAX)
+		a = find_other(key);
+	if (a == NULL) {
 		l->others++;
 		return add_account(l, key, name);
 	}
-	a = key->v[key->in_file + key->next++ % others];
 	l->dropped += a->logins + a->refused;
 	if (a->name != NULL)
 		(void)tdelete(a, &key->by_name, compare_names);
@@ -241,42 +239,40 @@ take_other(struct logins *l, struct logins_key *key, const char *name)
 	return NULL;
 }
 
-/* The account that a login names. NULL without memory, or without the key. */
+/*
+ * The account that a login names, of its key or of its CA. NULL without memory,
+ * or if that is not looked for.
+ */
 static struct logins_account *
-account_of(struct logins *l, struct logins_key *key, const struct accepted *in)
+account_of(struct logins *l, const struct accepted *in, bool ca)
 {
-	struct logins_account *a;
+	struct logins_key *key = ca ? find_wanted(l, in->has_ca, in->ca) :
+				      find_wanted(l, in->has_key, in->key);
+	struct logins_account *a = key != NULL ?
+	    find_account(key, in->user) :
+	    NULL;
 
-	if (key == NULL)
-		return NULL;
-	a = find_account(key, in->user);
-	return a != NULL ? a : take_other(l, key, in->user);
-}
-
-static void
-count_login(struct logins *l, struct logins_key *key, const struct accepted *in,
-    int64_t seconds, const char *log)
-{
-	struct logins_account *a = account_of(l, key, in);
-
-	if (a == NULL)
-		return;
-	a->logins++;
-	if (a->logins > 1 && seconds < a->last)
-		return;
-	a->last = seconds;
-	a->log = log;
-	a->hostbased = in->hostbased;
-	memcpy(a->from, in->from, sizeof(a->from));
+	return key == NULL || a != NULL ? a : take_other(l, key, in->user);
 }
 
 void
-logins_count(struct logins *l, const struct accepted *a, int64_t seconds,
+logins_count(struct logins *l, const struct accepted *in, int64_t seconds,
     const char *log)
 {
-	l->logins += logins_has(l, a);
-	count_login(l, find_wanted(l, a->has_key, a->key), a, seconds, log);
-	count_login(l, find_wanted(l, a->has_ca, a->ca), a, seconds, log);
+	struct logins_account *a;
+
+	l->logins += logins_has(l, in);
+	for (int ca = 0; ca < 2; ca++) {
+		if ((a = account_of(l, in, ca)) == NULL)
+			continue;
+		a->logins++;
+		if (a->logins > 1 && seconds < a->last)
+			continue;
+		a->last = seconds;
+		a->log = log;
+		a->hostbased = in->hostbased;
+		memcpy(a->from, in->from, sizeof(a->from));
+	}
 }
 
 void
@@ -285,12 +281,34 @@ logins_count_refused(struct logins *l, const struct accepted *in)
 	struct logins_account *a;
 
 	l->refused += logins_has(l, in);
-	a = account_of(l, find_wanted(l, in->has_key, in->key), in);
-	if (a != NULL)
-		a->refused++;
-	a = account_of(l, find_wanted(l, in->has_ca, in->ca), in);
-	if (a != NULL)
-		a->refused++;
+	for (int ca = 0; ca < 2; ca++)
+		if ((a = account_of(l, in, ca)) != NULL)
+			a->refused++;
+}
+
+void
+logins_note_open(struct logins *l, const struct reading_login *login,
+    const char *log, bool sent)
+{
+	const struct connected_line line = {
+		.process = login->process,
+		.seconds = login->seconds,
+		.a = login->a,
+		.wanted = logins_has(l, &login->a),
+		.sent = sent,
+		.log = log,
+	};
+	struct logins_account *a;
+	bool added;
+
+	if (!l->looks_for_open)
+		return;
+	l->failed |= !connected_add(&l->open, &line, &added);
+	if (!added)
+		return;
+	for (int ca = 0; ca < 2; ca++)
+		if ((a = account_of(l, &line.a, ca)) != NULL)
+			a->connected = true;
 }
 
 void
@@ -307,9 +325,73 @@ logins_format_time(int64_t seconds, char text[static LOGINS_TIME_BYTES])
 
 /* A line of the output. */
 struct row {
+	const struct logins *l;
 	const struct logins_key *key;
 	const struct logins_account *account;
 };
+
+/* Whether the connection is open, and of this account by this key. */
+static bool
+is_connected(const struct row *row, const struct connected_line *line)
+{
+	const struct accepted *a = &line->a;
+	const uint8_t *digest = row->key->digest;
+
+	return row->account->connected &&
+	    strcmp(row->account->name, a->user) == 0 &&
+	    ((a->has_key && memcmp(a->key, digest, sizeof(a->key)) == 0) ||
+		(a->has_ca && memcmp(a->ca, digest, sizeof(a->ca)) == 0)) &&
+	    connected_counts(&row->l->open, line);
+}
+
+/* JSON's null if that is not known. */
+static json_t *
+connected_to_json(const struct row *row)
+{
+	const struct connected *open = &row->l->open;
+	json_t *list = row->l->looks_for_open ? json_array() : json_null();
+
+	for (size_t i = 0; i < open->n; i++) {
+		const struct connected_line *line = &open->v[i];
+		const char *doubt = connected_find_doubt(open, line);
+		char since[LOGINS_TIME_BYTES];
+
+		if (!is_connected(row, line))
+			continue;
+		logins_format_time(line->seconds, since);
+		json_array_append_new(list,
+		    json_pack("{sI ss so sI so sb so}", "pid",
+			(json_int_t)line->process, "since", since, "from",
+			json_text(line->a.from), "start",
+			(json_int_t)line->start, "log", json_text(line->log),
+			"sent", line->sent, "doubt",
+			doubt != NULL ? json_string(doubt) : json_null()));
+	}
+	return list;
+}
+
+static void
+print_connected(const struct row *row)
+{
+	const struct connected *open = &row->l->open;
+
+	for (size_t i = 0; i < open->n; i++) {
+		const struct connected_line *line = &open->v[i];
+		const char *doubt = connected_find_doubt(open, line);
+		char since[LOGINS_TIME_BYTES];
+
+		if (!is_connected(row, line))
+			continue;
+		logins_format_time(line->seconds, since);
+		printf("; still connected: pid %" PRIu64 " since %s from %s",
+		    line->process, since, line->a.from);
+		if (!line->sent)
+			cli_printf(stdout,
+			    " (by %s, which others may write%s%s)", line->log,
+			    doubt != NULL ? ": " : "",
+			    doubt != NULL ? doubt : "");
+	}
+}
 
 /* The last login first; then those that never came in, by name. */
 static int
@@ -344,8 +426,8 @@ print_json(const struct row *row)
 
 	kv_fingerprint_format(row->key->digest, fingerprint);
 	logins_format_time(a->last, last);
-	o = json_pack("{sb so ss so ss so so so sI so so sb sb sI}", "login", 1,
-	    "account", a->name != NULL ? json_text(a->name) : json_null(),
+	o = json_pack("{sb so ss so ss so so so sI so so sb sb sI so}", "login",
+	    1, "account", a->name != NULL ? json_text(a->name) : json_null(),
 	    "fingerprint", fingerprint, "type",
 	    *row->key->type != '\0' ? json_text(row->key->type) : json_null(),
 	    "verdict", kv_verdict_name(row->key->verdict), "last_seconds",
@@ -357,7 +439,7 @@ print_json(const struct row *row)
 	    !in ? json_null() :
 		  json_string(a->hostbased ? "hostbased" : "publickey"),
 	    "in_file", is_in_file(row), "ca", row->key->ca, "refused",
-	    (json_int_t)a->refused);
+	    (json_int_t)a->refused, "connected", connected_to_json(row));
 	if (json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
 		putchar('\n');
 	json_decref(o);
@@ -398,6 +480,7 @@ print_text(const struct row *row)
 	print_last(a);
 	if (a->refused > 0)
 		printf("; PAM refused %" PRIu64 " more", a->refused);
+	print_connected(row);
 	putchar('\n');
 }
 
@@ -412,11 +495,11 @@ add_rows(const struct logins *l, const struct logins_key *key, struct row *row)
 		return 0;
 	for (size_t i = 0; i < key->n; i++)
 		if (key->v[i]->logins > 0 || key->v[i]->refused > 0 ||
-		    key->v[i]->in_file)
-			row[n++] = (struct row){ key, key->v[i] };
+		    key->v[i]->in_file || key->v[i]->connected)
+			row[n++] = (struct row){ l, key, key->v[i] };
 	/* A CA of all accounts that signed nobody's certificate. */
 	if (n == 0 && key->ca && key->everyones)
-		row[n++] = (struct row){ key, &nobody };
+		row[n++] = (struct row){ l, key, &nobody };
 	return n;
 }
 
@@ -465,5 +548,6 @@ logins_free(struct logins *l)
 		free(l->v[i]);
 	}
 	free(l->v);
+	free(l->open.v);
 	*l = (struct logins){ .n = 0 };
 }

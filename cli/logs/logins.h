@@ -8,7 +8,7 @@
 #ifndef CLI_LOGS_LOGINS_H
 #define CLI_LOGS_LOGINS_H
 
-#include "log_lines/accepted.h"
+#include "logs/connected.h"
 #include "reading/report.h"
 
 #define LOGINS_OTHERS_MAX 1024
@@ -23,6 +23,7 @@ struct logins_account {
 	const char *log;	  /* of the last login; the caller's */
 	char from[ACCEPTED_FROM_BYTES];
 	bool hostbased;
+	bool connected; /* it is in struct connected */
 };
 
 /* A key that is looked for in the log. */
@@ -36,7 +37,7 @@ struct logins_key {
 	bool wanted; /* false: this audit has another verdict */
 	/* First those with in_file, then the others. */
 	struct logins_account **v;
-	size_t n, cap;
+	size_t n;
 	size_t in_file; /* how many have in_file */
 	size_t next;	/* the one of the others to make room next */
 	void *by_name;	/* a tree of tsearch(3) */
@@ -45,8 +46,10 @@ struct logins_key {
 /* All zeroes: no key. Freed by logins_free. */
 struct logins {
 	bool all; /* keys of any verdict; else only listed ones are printed */
+	bool looks_for_open; /* connections that are open; for root */
+	struct connected open;
 	struct logins_key **v;
-	size_t n, cap;
+	size_t n;
 	void *by_digest;  /* a tree of tsearch(3) */
 	size_t others;	  /* accounts beyond those whose files have the key */
 	uint64_t dropped; /* logins of accounts beyond LOGINS_OTHERS_MAX */
@@ -82,12 +85,19 @@ void logins_count(struct logins *l, const struct accepted *a, int64_t seconds,
 void logins_count_refused(struct logins *l, const struct accepted *a);
 
 /*
+ * Notes the line of a login if its connection is open, and that is looked for.
+ * log stays the caller's, as long as l. sent is as in struct connected_line.
+ */
+void logins_note_open(struct logins *l, const struct reading_login *login,
+    const char *log, bool sent);
+
+/*
  * Prints a line for each key and account on standard output, the last login
  * first: as text,
  *   ACCOUNT: listed: TYPE SHA256:...: N logins, the last TIME from ADDRESS
- * with "; PAM refused N more" where it did, or a JSON object with "login":
- * true. A key in no file, or of the host itself, is left out unless it
- * came in or was refused by PAM. False with errno if out of memory.
+ * with "; PAM refused N more" where it did, and "; still connected: ..." for
+ * each connection that is open, or a JSON object with "login": true. A key in no
+ * file, or of the host, needs a login. False with errno if out of memory.
  */
 bool logins_print(const struct logins *l, bool json);
 

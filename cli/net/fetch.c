@@ -15,13 +15,13 @@
 #include "command.h"
 
 #define REDIRECTS_MAX 5
-#define HEADERS_MAX 4
+#define HEADERS_MAX 2
 #define FILE_BLOCK_BYTES (256 * 1024)
 
 struct transfer {
 	struct fetch *f;
 	bool begun;
-	bool refused; /* begin or arrived printed a message */
+	bool refused; /* by count */
 	struct network_head head;
 };
 
@@ -38,47 +38,40 @@ on_head(const struct network_head *head, void *arg)
 	    sizeof(t->f->last_modified));
 }
 
+/* Counts len bytes more; 0: with errno, they could not be written. */
+static bool
+count(struct fetch *f, size_t len)
+{
+	if (f->arrived != NULL)
+		return f->arrived(len, f->arg) && len > 0;
+	f->error = len == 0 ? errno : 0;
+	f->len += len;
+	if (f->shows)
+		progress_add(f->progress, len);
+	return len > 0 && f->len <= f->max;
+}
+
 /* False after a message. */
 static bool
-begin_at(const struct fetch *f, off_t at)
+begin(struct fetch *f)
 {
-	if (f->begin != NULL && !f->begin(f, at, f->arg))
-		return false;
-	if (lseek(f->into, at, SEEK_SET) != -1)
-		return true;
-	(void)f->arrived(0, f->arg);
-	return false;
+	return lseek(f->into, 0, SEEK_SET) != -1 || count(f, 0);
 }
 
 /* Before the first byte. False if the answer is not the file asked for. */
 static bool
-begin_file(struct transfer *t)
+begin_file(void *arg)
 {
-	struct fetch *f = t->f;
-	const long status = t->head.status;
-	off_t at = 0;
+	struct transfer *t = arg;
 
-	if (status == 206) {
-		at = f->from;
-		/* Only an equal ETag proves that it is the same file. */
-		if (at == 0 || f->if_range == NULL ||
-		    http_range_start(t->head.range) != at ||
-		    strcmp(f->etag, f->if_range) != 0)
-			return false;
-	} else if (status != 200)
+	if (t->head.status != 200)
 		return false;
 	if (t->head.encoding[0] != '\0' &&
 	    strcasecmp(t->head.encoding, "identity") != 0)
 		return false;
 	t->begun = true;
-	t->refused = !begin_at(f, at);
+	t->refused = !t->f->head_only && !begin(t->f);
 	return !t->refused;
-}
-
-static bool
-on_begin(void *arg)
-{
-	return begin_file(arg);
 }
 
 static bool
@@ -86,7 +79,7 @@ on_arrived(size_t len, void *arg)
 {
 	struct transfer *t = arg;
 
-	t->refused = !t->f->arrived(len, t->f->arg) || len == 0;
+	t->refused = !count(t->f, len);
 	return !t->refused;
 }
 
@@ -96,8 +89,6 @@ fail_by_status(const struct transfer *t)
 	const char *hint = "; look at URL in a browser";
 	const long status = t->head.status;
 
-	if ((status == 416 || status == 206) && t->f->from > 0)
-		return FETCH_NO_RANGE;
 	if (t->f->quiet)
 		return FETCH_FAILED;
 	progress_clear(t->f->progress);
@@ -111,9 +102,7 @@ fail_by_status(const struct transfer *t)
 		hint = "; correct the user and password, or the token, in URL "
 		       "or Proxy";
 	else if (status == 404 || status == 410)
-		hint = t->f->if_missing != NULL ?
-		    t->f->if_missing :
-		    "; correct URL";
+		hint = "; correct URL";
 	else if (status == 429 || status >= 500)
 		hint = "; try again later";
 	cli_error("%s: HTTP status %ld%s", t->f->place->shown, status, hint);
@@ -149,15 +138,16 @@ static enum fetch_end
 fetch_url(struct fetch *f)
 {
 	struct transfer t = { .f = f };
-	char line[HEADERS_MAX][HTTP_VALUE_BYTES + 64], range[64];
-	const char *const header[] = { line[0], line[1], line[2], line[3] };
+	char line[HEADERS_MAX][HTTP_VALUE_BYTES + 64];
+	const char *const header[] = { line[0], line[1] };
 	struct network_request r = {
 		.url = f->place->where,
 		.limits = f->limits,
 		.redirects = REDIRECTS_MAX,
 		.header = header,
 		.head = on_head,
-		.begin = on_begin,
+		.head_only = f->head_only,
+		.begin = begin_file,
 		.arrived = on_arrived,
 		.into = f->into,
 		.arg = &t,
@@ -170,16 +160,11 @@ fetch_url(struct fetch *f)
 	add_header(line, &r.n_headers, "If-Modified-Since",
 	    f->if_modified_since);
 	asked = r.n_headers > 0;
-	if (f->from > 0) {
-		snprintf(range, sizeof(range), "bytes=%jd-", (intmax_t)f->from);
-		add_header(line, &r.n_headers, "Range", range);
-		add_header(line, &r.n_headers, "If-Range", f->if_range);
-	}
 	if ((cause = network_get(&r, why)) != NETWORK_DONE)
 		return fail_by_cause(&t, cause, why);
 	if (t.head.status == 304 && asked)
 		return FETCH_NOT_MODIFIED;
-	/* An answer without a body did not call on_begin. */
+	/* An answer without a body did not begin. */
 	if (t.begun || begin_file(&t))
 		return FETCH_DONE;
 	return t.refused ? FETCH_FAILED : fail_by_status(&t);
@@ -225,7 +210,7 @@ is_no_room(int error)
  * or after a message.
  */
 static ssize_t
-copy_some(const struct fetch *f, int fd, const char **whyp)
+copy_some(struct fetch *f, int fd, const char **whyp)
 {
 	ssize_t n;
 
@@ -233,30 +218,28 @@ copy_some(const struct fetch *f, int fd, const char **whyp)
 		n = sendfile(f->into, fd, NULL, FILE_BLOCK_BYTES);
 	while (n == -1 && errno == EINTR);
 	if (n == -1 && is_no_room(errno))
-		(void)f->arrived(0, f->arg);
+		(void)count(f, 0);
 	else if (n == -1)
 		*whyp = strerror(errno);
 	else if (f->limits->stopped())
 		*whyp = "interrupted";
-	else if (n == 0 || f->arrived((size_t)n, f->arg))
+	else if (n == 0 || count(f, (size_t)n))
 		return n;
 	return -1;
 }
 
 static enum fetch_end
-fetch_file(const struct fetch *f)
+fetch_file(struct fetch *f)
 {
 	const char *why;
 	int fd = open_regular(f->place->where, &why);
-	const bool missing = fd == -1 && errno == ENOENT;
-	ssize_t n = fd != -1 && begin_at(f, 0) ? 1 : -1;
+	ssize_t n = fd != -1 && begin(f) ? 1 : -1;
 
 	while (n > 0)
 		n = copy_some(f, fd, &why);
 	if (why != NULL && !f->quiet) {
 		progress_clear(f->progress);
-		cli_error("%s: %s%s", f->place->shown, why,
-		    missing && f->if_missing != NULL ? f->if_missing : "");
+		cli_error("%s: %s", f->place->shown, why);
 	}
 	io_close(fd);
 	return n == 0 ? FETCH_DONE : FETCH_FAILED;
@@ -265,6 +248,13 @@ fetch_file(const struct fetch *f)
 enum fetch_end
 fetch_run(struct fetch *f)
 {
+	enum fetch_end end;
+
 	f->etag[0] = f->last_modified[0] = '\0';
-	return f->place->is_url ? fetch_url(f) : fetch_file(f);
+	if (f->shows)
+		progress_start(f->progress, "fetching", 0);
+	end = f->place->is_url ? fetch_url(f) : fetch_file(f);
+	if (f->shows)
+		progress_clear(f->progress);
+	return end;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * net/fetch: fetches a file by the rules of net/network, or copies one of this
- * machine, piece by piece. The size is not limited: that is left to the
- * callbacks.
+ * machine, piece by piece.
  */
 #ifndef CLI_NET_FETCH_H
 #define CLI_NET_FETCH_H
-
-#include <sys/types.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,14 +36,6 @@ bool fetch_place_parse(const char *text, const char *suffix,
 bool fetch_place_resolve(const struct fetch_place *base, const char *text,
     bool other_hosts, struct fetch_place *p);
 
-/*
- * Sets *p to the file called name beside the file of base, with its user and
- * password. name is the caller's own: a plain name, or one below plain folders.
- * False after a message.
- */
-bool fetch_place_beside(const struct fetch_place *base, const char *name,
-    struct fetch_place *p);
-
 /* Tells if text is a URL, of any scheme. */
 bool fetch_url_is_one(const char *text);
 
@@ -58,24 +47,27 @@ struct fetch {
 	/* ETag and date of what is there; NULL or "": none. Not for a path. */
 	const char *if_none_match;
 	const char *if_modified_since;
-	/* To resume from an offset, if the file still has this ETag. */
-	const char *if_range;
-	off_t from;
 	/*
 	 * The file is written into this one, and this process does not read it.
-	 * begin is called once, before any data, with the offset of the data: 0
-	 * or from; it may be NULL. arrived is called when len more bytes are in
-	 * it; with 0 and errno if they cannot be. If either returns false, after
-	 * a message of its own, the fetch ends.
+	 * arrived is called when len more bytes are in it; with 0 and errno if
+	 * they cannot be. If it returns false, after a message of its own, the
+	 * fetch ends. NULL: it ends behind max bytes, or sets error to an errno;
+	 * either is the caller's to say.
 	 */
 	int into;
-	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*arrived)(size_t len, void *arg);
 	void *arg;
+	uint64_t max, len; /* len: bytes so far */
+	int error;
+	/* Nothing is written: of a URL, only what is there is asked. */
+	bool head_only;
 	struct progress *progress; /* erased before a message */
+	bool shows; /* progress, from its start to its end; without arrived */
 	bool quiet; /* a file that cannot be had is no matter for a message */
-	const char *if_missing; /* "; correct URL", or NULL for that */
-	/* Set before begin is called, and for FETCH_NOT_MODIFIED; "": none. */
+	/*
+	 * Set before arrived is called, and for FETCH_NOT_MODIFIED; "": none,
+	 * as always of a path.
+	 */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
 };
@@ -84,7 +76,6 @@ enum fetch_end {
 	FETCH_FAILED, /* after a message, unless quiet */
 	FETCH_DONE,
 	FETCH_NOT_MODIFIED,
-	FETCH_NO_RANGE, /* cannot resume: fetch all of it */
 };
 
 enum fetch_end fetch_run(struct fetch *f);

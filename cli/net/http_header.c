@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/http_header.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,30 +16,6 @@ http_value_is_safe(const char *text)
 			return false;
 	}
 	return true;
-}
-
-bool
-http_etag_is_strong(const char *etag)
-{
-	size_t len = strlen(etag);
-
-	return len >= 2 && etag[0] == '"' && etag[len - 1] == '"';
-}
-
-off_t
-http_range_start(const char *content_range)
-{
-	static const char unit[] = "bytes ";
-	const char *p = content_range + sizeof(unit) - 1;
-	long long start;
-	char *end;
-
-	if (strncasecmp(content_range, unit, sizeof(unit) - 1) != 0 ||
-	    *p < '0' || *p > '9')
-		return -1;
-	errno = 0;
-	start = strtoll(p, &end, 10);
-	return errno == 0 && *end == '-' ? (off_t)start : -1;
 }
 
 void

@@ -6,8 +6,6 @@
 #ifndef CLI_NET_HTTP_HEADER_H
 #define CLI_NET_HTTP_HEADER_H
 
-#include <sys/types.h>
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,9 +21,5 @@ void http_header_keep(const char *line, size_t len, const char *name,
 
 /* Whether text may be sent in a header: printable ASCII, and not too long. */
 bool http_value_is_safe(const char *text);
-/* Whether equal ETags mean equal bytes: not a weak one (W/"..."). */
-bool http_etag_is_strong(const char *etag);
-/* The offset at which the part of a Content-Range begins; -1 if it has none. */
-off_t http_range_start(const char *content_range);
 
 #endif

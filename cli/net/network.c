@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -210,20 +209,11 @@ receive(struct wait *w)
 		    "keyveto-network sent what it never sends");
 }
 
-static int64_t
-find_time_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Counts the time since the last call, or a wait that was in vain. */
 static void
 count_time(struct wait *w, bool in_vain)
 {
-	const int64_t now = find_time_ms();
+	const int64_t now = io_deadline(0);
 	const int64_t since = w->last_ms != 0 ? now - w->last_ms : 0;
 
 	/* Time in which this process was stopped counts as one wait. */
@@ -327,12 +317,11 @@ receive_head(struct get *g, struct kv_bytes b)
 
 	if (g->has_head ||
 	    !record_get_all(&b, R_NUMBER(status, 999), R_ANY(h.retry_after),
-		R_TEXT(h.etag), R_TEXT(h.last_modified), R_TEXT(h.range),
-		R_TEXT(h.encoding), R_TEXT(h.type)) ||
+		R_TEXT(h.etag), R_TEXT(h.last_modified), R_TEXT(h.encoding),
+		R_TEXT(h.type)) ||
 	    !http_value_is_safe(h.etag) ||
 	    !http_value_is_safe(h.last_modified) ||
-	    !http_value_is_safe(h.range) || !http_value_is_safe(h.encoding) ||
-	    !http_value_is_safe(h.type))
+	    !http_value_is_safe(h.encoding) || !http_value_is_safe(h.type))
 		return false;
 	g->has_head = true;
 	h.status = (long)status;
@@ -391,7 +380,7 @@ receive_arrived(struct wait *w, struct kv_bytes b)
 	struct get *g = w->arg;
 	size_t len;
 
-	if (!g->has_head || g->is_short ||
+	if (!g->has_head || g->is_short || g->r->head_only ||
 	    !record_get_all(&b, R_RANGE(len, 1, NETWORK_DATA_BYTES)))
 		return false;
 	if (!g->has_begun && g->r->begin != NULL && !g->r->begin(g->r->arg))
@@ -442,7 +431,7 @@ send_get(const struct network_request *r, int body)
 	record_begin(&o, NETWORK_GET);
 	record_add(&o, R_STRING(r->url), R_VALUE(l->timeout),
 	    R_VALUE(l->stall_timeout), R_VALUE(r->redirects), R_VALUE(r->keep),
-	    R_VALUE(l->proxy != NULL),
+	    R_VALUE(r->head_only), R_VALUE(l->proxy != NULL),
 	    R_STRING(l->proxy != NULL ? l->proxy : ""));
 	for (size_t i = 0; i < r->n_headers; i++)
 		record_add_text(&o, r->header[i]);

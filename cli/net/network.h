@@ -56,7 +56,6 @@ struct network_head {
 	uint64_t retry_after; /* seconds; 0 without it */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
-	char range[HTTP_VALUE_BYTES];
 	char encoding[HTTP_VALUE_BYTES];
 	char type[HTTP_VALUE_BYTES];
 };
@@ -66,6 +65,7 @@ struct network_request {
 	const struct https_limits *limits;
 	unsigned int redirects; /* so many are followed */
 	bool keep;		/* the connection, for the next request */
+	bool head_only;		/* HEAD: no body comes */
 	const char *const *header;
 	size_t n_headers;
 	/*

@@ -74,12 +74,13 @@ parse_url(const char *text, const char *suffix, struct fetch_place *p)
 	return ok;
 }
 
-/* The file of this machine with that name and suffix. */
+/* The file of this machine with the first len bytes of that path, and suffix. */
 static bool
-set_path(const char *path, const char *suffix, struct fetch_place *p)
+set_path(const char *path, size_t len, const char *suffix,
+    struct fetch_place *p)
 {
 	*p = (struct fetch_place){ .is_url = false };
-	if (asprintf(&p->where, "%s%s", path, suffix) == -1)
+	if (asprintf(&p->where, "%.*s%s", (int)len, path, suffix) == -1)
 		p->where = NULL;
 	else
 		p->shown = strdup(p->where);
@@ -96,13 +97,13 @@ fetch_place_parse(const char *text, const char *suffix, struct fetch_place *p)
 	if (strncasecmp(text, "file:", 5) == 0) {
 		if ((path = read_file_url(text)) == NULL)
 			return report_no_url();
-		ok = set_path(path, suffix, p);
+		ok = set_path(path, strlen(path), suffix, p);
 		free(path);
 		return ok;
 	}
 	return strstr(text, "://") != NULL ?
 	    parse_url(text, suffix, p) :
-	    set_path(text, suffix, p);
+	    set_path(text, strlen(text), suffix, p);
 }
 
 bool
@@ -159,8 +160,12 @@ follow_url(const struct fetch_place *base, const char *text, bool other_hosts,
 	return false;
 }
 
-bool
-fetch_place_beside(const struct fetch_place *base, const char *name,
+/*
+ * Sets *p to the file of this plain name beside the file of base, with its user
+ * and password. False after a message.
+ */
+static bool
+find_beside(const struct fetch_place *base, const char *name,
     struct fetch_place *p)
 {
 	const char *slash = strrchr(base->where, '/');
@@ -169,13 +174,8 @@ fetch_place_beside(const struct fetch_place *base, const char *name,
 	if (base->is_url)
 		return follow_url(base, name, false, p, &failed) ||
 		    (!failed && cli_error("out of memory"));
-	*p = (struct fetch_place){ .is_url = false };
-	if (asprintf(&p->where, "%.*s%s",
-		slash != NULL ? (int)(slash + 1 - base->where) : 0, base->where,
-		name) == -1)
-		p->where = NULL;
-	p->shown = p->where != NULL ? strdup(p->where) : NULL;
-	return p->shown != NULL || cli_error("out of memory");
+	return set_path(base->where,
+	    slash != NULL ? (size_t)(slash + 1 - base->where) : 0, name, p);
 }
 
 bool
@@ -193,7 +193,7 @@ fetch_place_resolve(const struct fetch_place *base, const char *text,
 			return false;
 	}
 	if (last_name(text, name))
-		return fetch_place_beside(base, name, p);
+		return find_beside(base, name, p);
 	return cli_error(
 	    "%s: names a file that cannot be beside it: %s; ask its publisher",
 	    base->shown, text);

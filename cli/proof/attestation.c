@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "proof/attestation.h"
 
-#include <openssl/asn1.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/objects.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "keys/der_element.h"

@@ -14,6 +14,7 @@
 #ifndef CLI_PROOF_JWS_H
 #define CLI_PROOF_JWS_H
 
+#include "base/record.h"
 #include "proof/work.h"
 
 /* The longest text of a proof. The longest one of a real key has 5 KiB. */
@@ -26,6 +27,21 @@
  */
 bool jws_verify(struct kv_span text, struct kv_span spki,
     char why[static PROOF_WHY_BYTES]);
+
+/* What keyveto-worker says of a file that may be a proof. */
+enum answer_kind {
+	ANSWER_UNREAD = 0, /* nothing is known: why is about the worker */
+	ANSWER_OTHER,	   /* no proof of this key: why says what is wrong */
+	ANSWER_PAGE,	   /* of HTML or XML */
+	ANSWER_PROOF,
+};
+struct answer {
+	enum answer_kind kind;
+	char why[PROOF_WHY_BYTES];
+};
+/* In a record, on both sides. */
+#define ANSWER_FIELDS(a) \
+	R_RANGE((a)->kind, ANSWER_OTHER, ANSWER_PROOF), R_TEXT((a)->why)
 
 /* The same in two steps. */
 

@@ -38,11 +38,9 @@ static void
 print_refused(const struct input_problem *problem, void *arg)
 {
 	struct counts *n = arg;
-	char reason[PROOF_WHY_BYTES + 32];
 
 	n->refused++;
-	snprintf(reason, sizeof(reason), "proves nothing: %s", problem->reason);
-	cli_error_at(problem->path, problem->line, reason);
+	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
 static void
@@ -71,7 +69,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return cli_wrong_usage(cmd, "give a file with a proof");
-	proof_read_for_key(argv + optind, &sink);
+	proof_read(argv + optind, true, &sink);
 	if (!cli_stdout_ok())
 		return UNREADABLE;
 	if (n.refused > 0)

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/room.h"
 #include "host/files.h"
 #include "host/memory.h"
 #include "keys/der_element.h"
@@ -59,7 +59,7 @@ struct reader {
 	const char *wanted; /* the input with the keys; NULL: any */
 	struct proof_work work;
 	struct waiting *waiting;
-	size_t n, room;
+	size_t n;
 	struct awaited *awaited; /* sorted by ID */
 	size_t n_awaited;
 	bool has_keys;	/* a key was found in wanted */
@@ -97,12 +97,14 @@ give_problem(struct reader *r, uint64_t line, const char *reason)
 static void
 refuse(const struct reader *r, const char *path, uint64_t line, const char *why)
 {
+	char reason[PROOF_WHY_BYTES + 32];
 	const struct input_problem p = {
 		.path = path,
 		.line = line,
-		.reason = why,
+		.reason = reason,
 	};
 
+	snprintf(reason, sizeof(reason), "proves nothing: %s", why);
 	r->sink->refused(&p, r->sink->arg);
 }
 
@@ -133,29 +135,14 @@ give_proved(const struct reader *r, const char *path, uint64_t line,
 
 /* --- proofs that wait for their key ------------------------------------- */
 
-static bool
-has_room(struct reader *r)
-{
-	size_t room = r->room > 0 ? 2 * r->room : 16;
-	struct waiting *grown;
-
-	if (r->n < r->room)
-		return true;
-	grown = reallocarray(r->waiting, room, sizeof(*grown));
-	if (grown == NULL)
-		return false;
-	r->waiting = grown;
-	r->room = room;
-	return true;
-}
-
 /* Returns an entry for a proof on this line; NULL after a problem. */
 static struct waiting *
 add_waiting(struct reader *r, uint64_t line)
 {
 	char *path = strdup(r->path);
 
-	if (path == NULL || !has_room(r)) {
+	if (path == NULL ||
+	    !room_for_one(&r->waiting, r->n, sizeof(*r->waiting))) {
 		free(path);
 		give_problem(r, line, strerror(ENOMEM));
 		return NULL;
@@ -692,7 +679,7 @@ free_waiting(struct reader *r)
 	}
 	free(r->waiting);
 	r->waiting = NULL;
-	r->n = r->room = 0;
+	r->n = 0;
 }
 
 static void
@@ -762,9 +749,8 @@ read_all_keys(struct reader *r, char *const *inputs, size_t n,
 	end_waits(r);
 }
 
-static void
-read_inputs(char *const *inputs, bool may_end_in_key,
-    const struct proof_sink *sink)
+void
+proof_read(char *const *inputs, bool for_key, const struct proof_sink *sink)
 {
 	struct reader r = { .sink = sink, .path = inputs[0] };
 	size_t n = 0;
@@ -777,7 +763,7 @@ read_inputs(char *const *inputs, bool may_end_in_key,
 		give_problem(&r, 0, strerror(errno));
 		goto out;
 	}
-	if (may_end_in_key && n > 1 && is_without_proofs(&r, inputs[n - 1]))
+	if (for_key && n > 1 && is_without_proofs(&r, inputs[n - 1]))
 		r.wanted = inputs[--n];
 	read_all_proofs(&r, inputs, n, is_empty);
 	if (sort_awaited(&r))
@@ -791,18 +777,6 @@ out:
 	free(r.awaited);
 	free(is_empty);
 	free(r.blob);
-}
-
-void
-proof_read(char *const *inputs, const struct proof_sink *sink)
-{
-	read_inputs(inputs, false, sink);
-}
-
-void
-proof_read_for_key(char *const *inputs, const struct proof_sink *sink)
-{
-	read_inputs(inputs, true, sink);
 }
 
 static void
@@ -823,19 +797,7 @@ give_key(const struct proof_found *proof, void *arg)
 }
 
 static void
-give_refused(const struct input_problem *problem, void *arg)
-{
-	const struct input_sink *sink = arg;
-	struct input_problem p = *problem;
-	char reason[PROOF_WHY_BYTES + 32];
-
-	snprintf(reason, sizeof(reason), "proves nothing: %s", p.reason);
-	p.reason = reason;
-	sink->problem(&p, sink->arg);
-}
-
-static void
-give_unread(const struct input_problem *problem, void *arg)
+pass_on(const struct input_problem *problem, void *arg)
 {
 	const struct input_sink *sink = arg;
 
@@ -847,10 +809,10 @@ proof_read_keys(char *const *inputs, const struct input_sink *sink)
 {
 	const struct proof_sink proofs = {
 		.proved = give_key,
-		.refused = give_refused,
-		.problem = give_unread,
+		.refused = pass_on,
+		.problem = pass_on,
 		.arg = (void *)sink,
 	};
 
-	proof_read(inputs, &proofs);
+	proof_read(inputs, false, &proofs);
 }

@@ -21,7 +21,7 @@ struct proof_found {
 
 struct proof_sink {
 	void (*proved)(const struct proof_found *proof, void *arg);
-	/* What has the form of a proof, but proves nothing. */
+	/* What has the form of a proof, but proves nothing: its reason says so. */
 	void (*refused)(const struct input_problem *problem, void *arg);
 	/* What could not be read, or not be verified for lack of the key. */
 	void (*problem)(const struct input_problem *problem, void *arg);
@@ -35,20 +35,15 @@ struct proof_sink {
  * proof is skipped.
  *
  * The keys are looked for in the inputs: a proof that verifies with a key proves
- * it, wherever that key was found.
+ * it, wherever that key was found. If for_key, and the last one of several
+ * inputs has no proof, the proofs in the others must be of the keys in it.
  */
-void proof_read(char *const *inputs, const struct proof_sink *sink);
+void proof_read(char *const *inputs, bool for_key,
+    const struct proof_sink *sink);
 
 /*
- * As proof_read. If the last one of several inputs has no proof, the proofs in
- * the others must be of the keys in it.
- */
-void proof_read_for_key(char *const *inputs, const struct proof_sink *sink);
-
-/*
- * As proof_read, for commands that take keys: passes each key that
- * is proved compromised to the sink's key function, and the rest to its problem
- * function.
+ * The same for commands that take keys: passes each key that is proved
+ * compromised to the sink's key function, and the rest to its problem function.
  */
 void proof_read_keys(char *const *inputs, const struct input_sink *sink);
 

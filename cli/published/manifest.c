@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "published/index.h"
 #include "sets/list_names.h"
 
 /* No second that manifest_parse_date finds is as late: 9999, at -23:59. */
@@ -97,6 +96,13 @@ manifest_parse_date(const char *text, int64_t *timep)
 /* --- members ------------------------------------------------------------ */
 
 bool
+manifest_is_sha256(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == 2 * KV_SHA256_BYTES &&
+	    text[2 * KV_SHA256_BYTES] == '\0';
+}
+
+bool
 manifest_is_plain(const char *text)
 {
 	const size_t len = strlen(text);
@@ -114,7 +120,7 @@ manifest_is_plain(const char *text)
 #define REST_FIELDS(f, m) \
 	R_FLAG((f)->ok), R_TEXT((f)->why), R_TEXT((m)->blocklist_url), \
 	    R_TEXT((m)->blocklist_sha256), R_TEXT((m)->lookup_url), \
-	    R_TEXT((m)->lookup_sha256), R_ANY((m)->time), \
+	    R_TEXT((m)->lookup_sha256), R_ANY((m)->time), R_ANY((m)->expires), \
 	    R_FLAG((m)->deprecated), R_TEXT((m)->deprecated_text), \
 	    R_NUMBER((m)->left_out, MANIFEST_MAX_BYTES)
 
@@ -154,10 +160,12 @@ static bool
 is_whole(const struct manifest *m)
 {
 	return manifest_is_plain(m->blocklist_url) &&
-	    index_is_sha256(m->blocklist_sha256) &&
+	    manifest_is_sha256(m->blocklist_sha256) &&
 	    is_empty_or_plain(m->lookup_url) &&
-	    (m->lookup_url[0] == '\0' || index_is_sha256(m->lookup_sha256)) &&
-	    m->time > -TIME_MAX && m->time < TIME_MAX;
+	    (m->lookup_url[0] == '\0' ||
+		manifest_is_sha256(m->lookup_sha256)) &&
+	    m->time > -TIME_MAX && m->time < TIME_MAX &&
+	    m->expires > -TIME_MAX && m->expires < TIME_MAX;
 }
 
 static bool

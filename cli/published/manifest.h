@@ -36,6 +36,7 @@ struct manifest {
 	char blocklist_sha256[2 * KV_SHA256_BYTES + 1]; /* lower case */
 	char lookup_sha256[2 * KV_SHA256_BYTES + 1]; /* "" without lookup_url */
 	int64_t time;				     /* seconds since 1970 */
+	int64_t expires; /* the same, of the manifest; 0: never */
 	/* The publisher's word that the format ends. */
 	bool deprecated;
 	/* The start of its reason, not safe to print; "": it gives none. */
@@ -60,6 +61,9 @@ bool manifest_parse(const char *text, size_t len, struct manifest *m,
  * and Z or an offset. Without an offset it is UTC. False for anything else.
  */
 bool manifest_parse_date(const char *text, int64_t *timep);
+
+/* Whether text is the SHA-256 of a file in lower-case hexadecimal. */
+bool manifest_is_sha256(const char *text);
 
 /* Whether text is not empty, and printable ASCII without blanks. */
 bool manifest_is_plain(const char *text);

@@ -92,6 +92,19 @@ read_deprecated(const json_t *root, struct manifest *m)
 	    text != NULL ? text : "");
 }
 
+/* Those of badkeys' own have no such member. */
+static bool
+read_expires(const json_t *root, struct manifest *m)
+{
+	const json_t *expires = json_object_get(root, "expires");
+	const char *date = json_string_value(expires);
+
+	if (expires == NULL)
+		return true;
+	return date != NULL && manifest_parse_date(date, &m->expires) &&
+	    m->expires != 0;
+}
+
 static bool
 read_members(const json_t *root, struct manifest *m,
     char why[static MANIFEST_WHY_BYTES])
@@ -122,6 +135,8 @@ read_members(const json_t *root, struct manifest *m,
 	date = json_string_value(json_object_get(root, "date"));
 	if (date == NULL || !manifest_parse_date(date, &m->time))
 		return mistake(why, "date is not a date of ISO 8601");
+	if (!read_expires(root, m))
+		return mistake(why, "expires is not a date of ISO 8601");
 	copy_plain(root, "lookup_url", m->lookup_url, sizeof(m->lookup_url));
 	if (m->lookup_url[0] != '\0' &&
 	    !read_sha256(root, "lookup_sha256", m->lookup_sha256))

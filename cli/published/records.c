@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "published/index.h"
+#include "published/manifest.h"
 
 #define RECORD KV_BLOCKLIST_RECORD_BYTES
 #define READ_BYTES (256 * 1024)
@@ -123,7 +123,7 @@ bool
 update_records_get(struct kv_bytes b, struct update_records *r)
 {
 	return record_get_all(&b, FIELDS(r)) &&
-	    (index_is_sha256(r->sha256) ||
+	    (manifest_is_sha256(r->sha256) ||
 		(r->sha256[0] == '\0' && r->why[0] != '\0')) &&
 	    (r->n > 0 || r->why[0] != '\0');
 }

@@ -78,32 +78,6 @@ update_sources_text(const struct manifest *m)
 	return NULL;
 }
 
-static bool
-begins_with(const char *line, const char *mark)
-{
-	return strncmp(line, mark, strlen(mark)) == 0;
-}
-
-void
-update_sources_keep_lines(char *text, size_t max)
-{
-	size_t line, kept = 0;
-
-	for (const char *at = text; *at != '\0'; at += line) {
-		line = strcspn(at, "\n");
-		line += at[line] == '\n' ? 1 : 0;
-		if (begins_with(at, HEADLINE) || begins_with(at, DATE_MARK) ||
-		    begins_with(at, TIME_MARK) || begins_with(at, SHA256_MARK))
-			continue;
-		/* Logins read no more: the rest are called by their ids. */
-		if (line > max - kept)
-			break;
-		memmove(text + kept, at, line);
-		kept += line;
-	}
-	text[kept] = '\0';
-}
-
 /* Copies the rest of the line that begins with mark; "" if there is none. */
 static void
 copy_comment(const char *text, const char *mark, char *value, size_t cap)

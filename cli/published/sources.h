@@ -28,12 +28,6 @@ void update_sources_date(int64_t time, char date[static UPDATE_DATE_BYTES]);
 /* The text of the file, which the caller frees. NULL after a message. */
 char *update_sources_text(const struct manifest *m);
 
-/*
- * Of the text of another such file, keeps the lines that are no such comments,
- * up to max bytes in all: logins read no more.
- */
-void update_sources_keep_lines(char *text, size_t max);
-
 /* Reads the comments of a text, which ends with a NUL. */
 void update_sources_parse(const char *text, struct update_sources *s);
 

@@ -17,7 +17,6 @@ enum unpack_end {
 	UNPACK_NOT_READ,    /* error is of the packed file */
 	UNPACK_NOT_WRITTEN, /* error is of the other one */
 };
-#define UNPACK_END_MAX UNPACK_NOT_WRITTEN
 #define UNPACK_WHY_BYTES UPDATE_RECORDS_WHY_BYTES
 
 struct unpacked {
@@ -33,9 +32,9 @@ struct unpacked {
 void unpack_file(int packed, int out, uint64_t max, bool is_list,
     struct unpacked *u);
 
-/* Adds what came of it to a record that was begun. */
-void unpack_put(struct record_out *o, const struct unpacked *u);
-/* Takes it, as a stranger may tell it. False for what none of ours tells. */
-KV_MUST_CHECK bool unpack_get(struct kv_bytes b, struct unpacked *u);
+/* What came of it in a record, on both sides. No errno is higher. */
+#define UNPACKED_FIELDS(u) \
+	R_NUMBER((u)->end, UNPACK_NOT_WRITTEN), R_NUMBER((u)->error, 4095), \
+	    R_TEXT((u)->why)
 
 #endif

@@ -8,7 +8,6 @@
 
 /* How keyveto check has files read: as judging_start_report. */
 struct chosen_reading {
-	size_t threads;
 	unsigned int flags;
 	uint64_t total;
 	bool quiet;

@@ -83,7 +83,6 @@ finding_describe(struct finding *f, const struct kv_judge *judge,
 		.type = span_of(key->type),
 		.bits = key->bits,
 		.comment = key->comment,
-		.owner = key->owner,
 	};
 	finding_set_verdict(f, judge, name, d);
 	memcpy(f->fingerprint, d->fingerprint, sizeof(f->fingerprint));
@@ -102,20 +101,6 @@ print_place(FILE *out, struct kv_span path, uint64_t line)
 	if (line > 0)
 		fprintf(out, ":%" PRIu64, line);
 	fputs(": ", out);
-}
-
-static void
-print_owner(FILE *out, const struct owner *owner)
-{
-	if (owner->name.len == 0)
-		return;
-	fputs(" (owner: ", out);
-	cli_print_safe(out, owner->name.p, owner->name.len);
-	if (owner->dn.len > 0 && !kv_span_equal(owner->name, owner->dn)) {
-		fputs(", ", out);
-		cli_print_safe(out, owner->dn.p, owner->dn.len);
-	}
-	putc(')', out);
 }
 
 const struct kv_list *
@@ -164,7 +149,6 @@ finding_print_text(FILE *out, const struct kv_judge *judge,
 	}
 	if (f->part == KV_PART_CA)
 		fputs(" (CA)", out);
-	print_owner(out, &f->owner);
 	print_lists(out, judge, f);
 	if (f->reason.len > 0) {
 		fputs(" (", out);
@@ -208,16 +192,6 @@ add_lists(const struct kv_judge *judge, const struct finding *f, json_t *lists,
 	}
 }
 
-/* What names the owner: its own name, and the dn if that is another. */
-static void
-add_owner(json_t *object, const struct owner *owner)
-{
-	if (owner->name.len > 0)
-		json_object_set_new(object, "owner", json_span(owner->name));
-	if (owner->dn.len > 0)
-		json_object_set_new(object, "dn", json_span(owner->dn));
-}
-
 void
 finding_print_json(FILE *out, const struct kv_judge *judge, const char *account,
     const struct finding *f)
@@ -241,7 +215,6 @@ finding_print_json(FILE *out, const struct kv_judge *judge, const char *account,
 	    json_span(f->comment), "filters", filters, "lists", lists, "source",
 	    f->source[0] != '\0' ? json_text(f->source) : json_null(),
 	    "sources", sources, "reason", json_span(f->reason));
-	add_owner(object, &f->owner);
 	print_object(out, account, object);
 }
 
@@ -288,8 +261,7 @@ finding_print_problem(FILE *out, FILE *err, bool json, const char *account,
 	R_SPAN((f)->path), R_ANY((f)->line), R_NUMBER((f)->part, KV_PART_CA), \
 	    R_SPAN((f)->type), R_NUMBER((f)->bits, UINT32_MAX), \
 	    R_TEXT((f)->fingerprint), R_BYTES((f)->spki_sha256), \
-	    R_SPAN((f)->comment), R_SPAN((f)->owner.name), \
-	    R_SPAN((f)->owner.dn)
+	    R_SPAN((f)->comment)
 
 void
 finding_add_verdict(struct record_out *o, const struct finding *f)

@@ -27,7 +27,6 @@ struct finding {
 	/* Of the SPKI that is looked up for it. Only for JSON. */
 	uint8_t spki_sha256[KV_SHA256_BYTES];
 	struct kv_span comment;
-	struct owner owner;
 	uint64_t filters; /* bit i: the judge's filter i lists it */
 	uint64_t lists;	  /* the same of its exact lists */
 	bool denied;	  /* it is in kv_denied; then source is there */

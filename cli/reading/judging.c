@@ -1,26 +1,44 @@
 /* SPDX-License-Identifier: ISC */
 #include "reading/judging.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/memory.h"
 #include "kv_spki.h"
 #include "reading/keys.h"
 
 /* How long one key may take: a few reads of a file. The same of opening all. */
 #define KEY_SECONDS 60
+/* More than any configuration may have. */
+#define PIPE_MAX_BYTES (16 * 1024 * 1024)
 
 /* The names of a list's sources, which came with verdicts. */
 struct names {
 	char name[UINT8_MAX + 1][KV_SOURCE_NAME_BYTES];
 };
 
+/* What opening a file gave. */
+struct opened {
+	char *path, *why;
+	enum kv_err err;
+	int fd; /* -1 if it was not opened */
+};
+
 struct judging_reader {
-	struct opened_files *files;
+	const char *config; /* its path; NULL: none is opened */
+	/* The configuration, the filters, the lists and their sources. */
+	struct opened
+	    file[1 + KV_CONFIG_MAX_FILTERS + 2 * KV_CONFIG_MAX_BLOCKLISTS];
+	size_t n_files;
+	int error; /* an errno: not all is noted; 0 if it is */
 	kv_open_fn open;
 	void *arg; /* of open */
 	/* Whoever opened the judge named them; else the configuration did. */
@@ -44,6 +62,62 @@ find_reader(const struct kv_judge *judge)
 
 /* --- the files ------------------------------------------------------------ */
 
+/*
+ * A pipe, such as a shell's <(...), can be read only once, but this process and
+ * the reader both read the configuration: fd becomes a copy in memory.
+ */
+static bool
+copy_pipe(int fd)
+{
+	char buf[4096];
+	struct stat st;
+	ssize_t n;
+	size_t total = 0;
+	int copy;
+	bool ok;
+
+	if (fstat(fd, &st) == -1 || !S_ISFIFO(st.st_mode))
+		return true;
+	if ((copy = memory_file("keyveto")) == -1)
+		return false;
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		total += (size_t)n;
+		errno = EFBIG;
+		if (total > PIPE_MAX_BYTES || !io_write(copy, buf, (size_t)n))
+			break;
+	}
+	ok = n == 0 && lseek(copy, 0, SEEK_SET) == 0 &&
+	    dup3(copy, fd, O_CLOEXEC) != -1;
+	close(copy);
+	return ok;
+}
+
+/* Notes what opening a file gave. */
+static void
+note_file(struct judging_reader *r, const char *path, enum kv_err err, int fd,
+    const char *why)
+{
+	struct opened *f = &r->file[r->n_files];
+	/* It is opened first. A filter or a list cannot be a pipe. */
+	const bool is_config = r->n_files == 0 && r->config != NULL;
+
+	errno = E2BIG;
+	if (r->n_files == sizeof(r->file) / sizeof(r->file[0]) ||
+	    (err == KV_OK && is_config && !copy_pipe(fd))) {
+		r->error = errno;
+		return;
+	}
+	*f = (struct opened){
+		.path = strdup(path),
+		.why = strdup(why),
+		.err = err,
+		.fd = err == KV_OK ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1,
+	};
+	r->n_files++;
+	if (f->path == NULL || f->why == NULL || (err == KV_OK && f->fd == -1))
+		r->error = errno;
+}
+
 /* Is a kv_open_fn; arg is a struct judging_reader. Notes what it opens. */
 static enum kv_err
 open_noted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
@@ -52,7 +126,7 @@ open_noted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 	struct judging_reader *r = arg;
 	const enum kv_err err = r->open(path, fdp, why, r->arg);
 
-	opened_files_add(r->files, path, err, *fdp, err != KV_OK ? why : "");
+	note_file(r, path, err, *fdp, err != KV_OK ? why : "");
 	return err;
 }
 
@@ -69,7 +143,7 @@ open_for_reader(struct judging_reader *r, const char *path,
 	if (open_noted(path, &fd, why, r) != KV_OK)
 		return -1;
 	close(fd);
-	return opened_files_find(r->files, path);
+	return judging_find_file(&r->judging->judge, path);
 }
 
 static void
@@ -135,12 +209,13 @@ judging_open(struct judging *j, const char *config,
 	struct judging_reader *r = calloc(1, sizeof(*r));
 
 	*j = (struct judging){ .reader = r };
-	if (r == NULL || (r->files = opened_files_new(config)) == NULL) {
+	if (r == NULL) {
 		snprintf(j->judge.broken, sizeof(j->judge.broken),
 		    "out of memory");
 		return;
 	}
 	r->judging = j;
+	r->config = config;
 	r->open = open;
 	r->arg = arg;
 	r->named = paths != NULL;
@@ -175,10 +250,83 @@ judging_reopen(int fd, const char *path, int *fdp,
 	return KV_ERR_SYSTEM;
 }
 
+const char *
+judging_find_unopened(const struct kv_judge *judge)
+{
+	for (size_t i = 0; i < judge->n_filters; i++)
+		if (judge->filter[i].pkbf.fd == -1)
+			return judge->filter[i].why;
+	for (size_t i = 0; i < judge->n_lists; i++)
+		if (judge->list[i].blocklist.fd == -1)
+			return judge->list[i].why;
+	return NULL;
+}
+
 int
 judging_find_file(const struct kv_judge *judge, const char *path)
 {
-	return opened_files_find(find_reader(judge)->files, path);
+	const struct judging_reader *r = find_reader(judge);
+
+	for (size_t i = 0; i < r->n_files; i++)
+		if (strcmp(r->file[i].path, path) == 0)
+			return r->file[i].fd;
+	return -1;
+}
+
+static void
+send_path(struct talk *t, enum reading_order tag, const char *path)
+{
+	talk_begin(t, tag, strlen(path), -1);
+	record_add_text(&t->packet, path);
+	record_end(&t->packet);
+}
+
+static void
+send_setup(const struct judging_reader *r, unsigned int flags, uint64_t total,
+    struct talk *t)
+{
+	talk_begin(t, READING_SETUP, PATH_MAX, -1);
+	record_add(&t->packet, R_VALUE(READING_VERSION), R_VALUE(flags),
+	    R_VALUE(total), R_STRING(r->config != NULL ? r->config : ""));
+	record_end(&t->packet);
+	for (size_t i = 0; r->named && i < r->paths.n_filters; i++)
+		send_path(t, READING_FILTER, r->paths.filter[i]);
+	for (size_t i = 0; r->named && i < r->paths.n_blocklists; i++)
+		send_path(t, READING_BLOCKLIST, r->paths.blocklist[i]);
+}
+
+static void
+send_file(const struct opened *f, struct talk *t)
+{
+	const bool is_open = f->fd != -1;
+	/* Another reader may get it, too. */
+	int fd = is_open ? fcntl(f->fd, F_DUPFD_CLOEXEC, 3) : -1;
+	bool lost = is_open && fd == -1;
+	const char *why;
+
+	if (lost) {
+		/* Perhaps too many files are open. */
+		talk_flush(t);
+		fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+		lost = fd == -1;
+	}
+	why = lost ? strerror(errno) : f->why;
+	talk_begin(t, READING_OPENED, strlen(f->path) + strlen(why), fd);
+	record_add(&t->packet, R_STRING(f->path),
+	    R_VALUE(lost ? KV_ERR_SYSTEM : f->err), R_STRING(why));
+	record_end(&t->packet);
+}
+
+/* Sends READING_SETUP, the files, and READING_JUDGE. */
+static void
+send_files(const struct judging_reader *r, unsigned int flags, uint64_t total,
+    struct talk *t)
+{
+	send_setup(r, flags, total, t);
+	for (size_t i = 0; i < r->n_files; i++)
+		send_file(&r->file[i], t);
+	talk_begin(t, READING_JUDGE, 0, -1);
+	record_end(&t->packet);
 }
 
 /* --- verdicts ------------------------------------------------------------- */
@@ -295,11 +443,9 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 
 /* Starts a reader with the files, which says what they are. */
 static bool
-start_reader(struct judging_reader *r, const struct opened_setup *setup,
+start_reader(struct judging_reader *r, unsigned int flags, uint64_t total,
     bool quiet, char why[static WALL_WHY_BYTES])
 {
-	const int error = opened_files_error(r->files);
-
 	*why = '\0';
 	r->started = r->answered = true;
 	r->talk = (struct talk){
@@ -307,12 +453,12 @@ start_reader(struct judging_reader *r, const struct opened_setup *setup,
 		.quiet = quiet,
 		.arg = r,
 	};
-	if (error != 0)
+	if (r->error != 0)
 		snprintf(r->talk.why, sizeof(r->talk.why),
-		    "its files cannot be handed over: %s", strerror(error));
+		    "its files cannot be handed over: %s", strerror(r->error));
 	else {
 		talk_start(&r->talk);
-		opened_files_send(r->files, setup, &r->talk);
+		send_files(r, flags, total, &r->talk);
 		(void)talk_wait_until(&r->talk, &r->has_facts,
 		    io_deadline(KEY_SECONDS));
 	}
@@ -329,31 +475,17 @@ judging_start(struct judging *j, char why[static WALL_WHY_BYTES])
 	if (r == NULL || j->judge.broken[0] != '\0' ||
 	    j->judge.n_filters + j->judge.n_lists == 0)
 		return true;
-	return start_reader(r,
-	    &(struct opened_setup){
-		.threads = 1,
-		.flags = READING_ASKED,
-		.paths = r->named ? &r->paths : NULL,
-	    },
-	    true, why);
+	return start_reader(r, READING_ASKED, 0, true, why);
 }
 
 struct talk *
-judging_start_report(struct judging *j, size_t threads, unsigned int flags,
-    uint64_t total, bool quiet, char why[static WALL_WHY_BYTES])
+judging_start_report(struct judging *j, unsigned int flags, uint64_t total,
+    bool quiet, char why[static WALL_WHY_BYTES])
 {
 	struct judging_reader *r = j->reader;
 
 	snprintf(why, WALL_WHY_BYTES, "%s", strerror(ENOMEM));
-	return r != NULL &&
-		start_reader(r,
-		    &(struct opened_setup){
-			.threads = threads,
-			.flags = flags,
-			.total = total,
-			.paths = r->named ? &r->paths : NULL,
-		    },
-		    quiet, why) ?
+	return r != NULL && start_reader(r, flags, total, quiet, why) ?
 	    &r->talk :
 	    NULL;
 }
@@ -361,15 +493,7 @@ judging_start_report(struct judging *j, size_t threads, unsigned int flags,
 void
 judging_hand_over(const struct kv_judge *judge, struct talk *t)
 {
-	const struct judging_reader *r = find_reader(judge);
-
-	opened_files_send(r->files,
-	    &(struct opened_setup){
-		.threads = 1,
-		.flags = READING_KEYS | READING_JUDGED,
-		.paths = r->named ? &r->paths : NULL,
-	    },
-	    t);
+	send_files(find_reader(judge), READING_KEYS | READING_JUDGED, 0, t);
 }
 
 bool
@@ -455,10 +579,13 @@ judging_close(struct judging *j, char why[static WALL_WHY_BYTES])
 		free(r->names[i]);
 	kv_judge_close(&j->judge);
 	free(j->date);
-	if (r != NULL) {
-		opened_files_free(r->files);
-		free(r->names);
+	for (size_t i = 0; r != NULL && i < r->n_files; i++) {
+		free(r->file[i].path);
+		free(r->file[i].why);
+		io_close(r->file[i].fd);
 	}
+	if (r != NULL)
+		free(r->names);
 	free(r);
 	*j = (struct judging){ .reader = NULL };
 	return *why == '\0';

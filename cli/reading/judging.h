@@ -10,8 +10,8 @@
 #include "keys/input.h"
 #include "reading/facts.h"
 #include "reading/finding.h"
-#include "reading/opened.h"
 #include "reading/report.h"
+#include "reading/talk.h"
 
 struct judging {
 	/*
@@ -51,9 +51,8 @@ bool judging_start(struct judging *j, char why[static WALL_WHY_BYTES]);
  * gets. The caller sends them by the talk that this returns, whose answer,
  * took_answers and arg it sets, and ends. quiet: walls are not warned of.
  */
-struct talk *judging_start_report(struct judging *j, size_t threads,
-    unsigned int flags, uint64_t total, bool quiet,
-    char why[static WALL_WHY_BYTES]);
+struct talk *judging_start_report(struct judging *j, unsigned int flags,
+    uint64_t total, bool quiet, char why[static WALL_WHY_BYTES]);
 
 /* Hands the files over to a reader of keys, which READING_JUDGED lets judge. */
 void judging_hand_over(const struct kv_judge *judge, struct talk *t);
@@ -64,6 +63,9 @@ void judging_hand_over(const struct kv_judge *judge, struct talk *t);
  */
 KV_MUST_CHECK bool judging_receive_facts(const struct kv_judge *judge,
     struct kv_bytes payload);
+
+/* Why the first filter or list that is not open is not. NULL: all are. */
+const char *judging_find_unopened(const struct kv_judge *judge);
 
 /* The descriptor of a file of the judge, which stays its own, or -1. */
 int judging_find_file(const struct kv_judge *judge, const char *path);

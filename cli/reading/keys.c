@@ -71,8 +71,7 @@ reading_add_key(struct record_out *o, const struct input_key *key)
 	    R_VALUE(key->part));
 	reading_add_blob(o, &key->key);
 	record_add(o, R_SPAN(key->spki), R_SPAN(hash), R_STRING(key->type),
-	    R_VALUE(key->bits), R_SPAN(key->comment), R_FLAG(key->is_reported),
-	    R_SPAN(key->owner.name), R_SPAN(key->owner.dn));
+	    R_VALUE(key->bits), R_SPAN(key->comment));
 }
 
 void
@@ -80,19 +79,6 @@ reading_send_key(struct record_out *o, const struct input_key *key)
 {
 	record_begin(o, READING_KEY);
 	reading_add_key(o, key);
-	record_end(o);
-}
-
-/* The fields, in this order; receive_fingerprint reads them. */
-void
-reading_send_fingerprint(struct record_out *o,
-    const struct input_fingerprint *f)
-{
-	record_begin(o, READING_FINGERPRINT);
-	record_add_text(o, f->path);
-	record_add_number(o, f->line);
-	record_add_bytes(o, f->digest, sizeof(f->digest));
-	record_add_text(o, f->place);
 	record_end(o);
 }
 
@@ -130,8 +116,7 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 	if (!record_get_all(&b, R_TEXT(path), R_ANY(key.line),
 		R_NUMBER(key.part, KV_PART_CA), R_SPAN(blob), R_SPAN(key.spki),
 		R_SPAN(hash), R_TEXT(type), R_NUMBER(key.bits, UINT32_MAX),
-		R_SPAN(key.comment), R_FLAG(key.is_reported),
-		R_SPAN(key.owner.name), R_SPAN(key.owner.dn)) ||
+		R_SPAN(key.comment)) ||
 	    !set_key(&key, blob, hash, &room))
 		return false;
 	sink->key(&key, sink->arg);
@@ -139,36 +124,14 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 }
 
 static bool
-receive_problem(const struct input_sink *sink, struct kv_bytes b, bool is_note)
+receive_problem(const struct input_sink *sink, struct kv_bytes b)
 {
 	static char text[TEXT_BYTES];
 	struct input_problem problem;
 
 	if (!finding_receive_problem(b, text, sizeof(text), &problem))
 		return false;
-	if (!is_note)
-		sink->problem(&problem, sink->arg);
-	else if (sink->note != NULL)
-		sink->note(&problem, sink->arg);
-	return true;
-}
-
-static bool
-receive_fingerprint(const struct input_sink *sink, struct kv_bytes b)
-{
-	static char path[PATH_BYTES], place[TEXT_BYTES];
-	struct input_fingerprint f = { .path = path, .place = place };
-	struct kv_span digest;
-
-	if (sink->fingerprint == NULL ||
-	    !record_get_text(&b, path, sizeof(path)) ||
-	    !record_get_number(&b, &f.line) ||
-	    kv_bytes_get_string(&b, &digest) != KV_OK ||
-	    digest.len != sizeof(f.digest) ||
-	    !record_get_text(&b, place, sizeof(place)) || b.left != 0)
-		return false;
-	memcpy(f.digest, digest.p, sizeof(f.digest));
-	sink->fingerprint(&f, sink->arg);
+	sink->problem(&problem, sink->arg);
 	return true;
 }
 
@@ -192,12 +155,8 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	switch (tag) {
 	case READING_KEY:
 		return reading_receive_key(b, r->sink);
-	case READING_FINGERPRINT:
-		return receive_fingerprint(r->sink, b);
 	case READING_FOUND_PROBLEM:
-		return receive_problem(r->sink, b, false);
-	case READING_NOTE:
-		return receive_problem(r->sink, b, true);
+		return receive_problem(r->sink, b);
 	case READING_OPENED_FILE:
 		return receive_file(r->sink, b);
 	case READING_READ:
@@ -224,8 +183,7 @@ start(struct keys_read *r, const struct input_sink *sink)
 	talk_start(t);
 	talk_send_setup(t,
 	    READING_KEYS | (sink->plain ? READING_PLAIN : 0u) |
-		(sink->wary ? READING_WARY : 0u) |
-		(sink->fingerprint != NULL ? READING_FINGERPRINTS : 0u));
+		(sink->wary ? READING_WARY : 0u));
 }
 
 static void

@@ -11,8 +11,7 @@
 #include "keys/input.h"
 
 /*
- * As input_read. Of the sink key, problem, note, file and fingerprint count, and
- * plain and wary. If the reader cannot be started, or does not end as it should, that is
+ * As input_read. Of the sink key, problem and file count, and plain and wary. If the reader cannot be started, or does not end as it should, that is
  * a problem of path.
  */
 void reading_keys(const char *path, const struct input_sink *sink);
@@ -22,9 +21,6 @@ void reading_keys_fd(int fd, const char *path, const struct input_sink *sink);
 
 /* The reader's side: sends a key. */
 void reading_send_key(struct record_out *o, const struct input_key *key);
-
-void reading_send_fingerprint(struct record_out *o,
-    const struct input_fingerprint *f);
 
 /* Adds what tells of a key to a record. */
 void reading_add_key(struct record_out *o, const struct input_key *key);

@@ -18,21 +18,17 @@ receive_verdict(struct kv_bytes *b, const struct kv_judge *judge,
 }
 
 static bool
-receive_key(struct kv_bytes *b, uint64_t flags, const struct kv_judge *judge,
+receive_key(struct kv_bytes *b, const struct kv_judge *judge,
     struct reading_line *line)
 {
 	struct kv_span ca;
 
-	if (flags > READING_CA ||
-	    !record_get(b, R_SPAN(line->blob), R_SPAN(ca),
-		R_SPAN(line->comment)) ||
-	    !reading_parse_blob(line->blob, &line->key) ||
-	    (ca.len > 0 && !reading_parse_blob(ca, &line->ca)) ||
-	    !receive_verdict(b, judge, &line->key_found) ||
-	    (ca.len > 0 && !receive_verdict(b, judge, &line->ca_found)))
-		return false;
-	line->is_ca = flags == READING_CA;
-	return true;
+	return record_get(b, R_FLAG(line->is_ca), R_SPAN(line->blob),
+		   R_SPAN(ca), R_SPAN(line->comment)) &&
+	    reading_parse_blob(line->blob, &line->key) &&
+	    (ca.len == 0 || reading_parse_blob(ca, &line->ca)) &&
+	    receive_verdict(b, judge, &line->key_found) &&
+	    (ca.len == 0 || receive_verdict(b, judge, &line->ca_found));
 }
 
 static bool
@@ -50,17 +46,18 @@ receive_unknown(struct kv_bytes *b, struct reading_line *line)
 }
 
 static bool
-receive_problem(struct kv_bytes *b, uint64_t err, struct reading_line *line)
+receive_problem(struct kv_bytes *b, struct reading_line *line)
 {
+	enum kv_err err;
 	int error;
 
-	if (err == KV_OK || err > KV_ERR_CONFIG ||
-	    !record_get(b, R_NUMBER(error, ERROR_MAX)) ||
+	if (!record_get(b, R_RANGE(err, KV_OK + 1, KV_ERR_CONFIG),
+		R_NUMBER(error, ERROR_MAX)) ||
 	    (error != 0) != (err == KV_ERR_SYSTEM))
 		return false;
 	line->reason = err == KV_ERR_SYSTEM ?
 	    strerror(error) :
-	    kv_strerror((enum kv_err)err);
+	    kv_strerror(err);
 	return true;
 }
 
@@ -68,7 +65,6 @@ bool
 reading_receive_line(uint8_t tag, struct kv_bytes b,
     const struct kv_judge *judge, struct reading_line *line)
 {
-	uint64_t how; /* flags, or an enum kv_err */
 	bool ok = false;
 
 	*line = (struct reading_line){ .number = 0 };
@@ -77,10 +73,8 @@ reading_receive_line(uint8_t tag, struct kv_bytes b,
 	if (tag == READING_LINE_UNKNOWN)
 		ok = receive_unknown(&b, line);
 	else if (tag == READING_LINE_KEY)
-		ok = record_get(&b, R_ANY(how)) &&
-		    receive_key(&b, how, judge, line);
+		ok = receive_key(&b, judge, line);
 	else if (tag == READING_LINE_PROBLEM)
-		ok = record_get(&b, R_ANY(how)) &&
-		    receive_problem(&b, how, line);
+		ok = receive_problem(&b, line);
 	return ok && b.left == 0;
 }

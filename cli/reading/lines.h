@@ -11,11 +11,6 @@
 
 #define READING_TYPE_BYTES 1024
 
-/* What the records say of the options of a line. */
-enum {
-	READING_CA = 1,
-};
-
 /* A line that was received. Spans and keys last as long as the record. */
 struct reading_line {
 	uint64_t number;

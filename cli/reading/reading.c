@@ -16,7 +16,6 @@ struct reading {
 	struct progress *progress;
 	bool all_tested;
 	uint64_t listed; /* findings that were printed */
-	char what[32];	 /* of the progress shown last */
 	char text[PROBLEM_BYTES];
 };
 
@@ -57,33 +56,6 @@ receive_problem(struct reading *x, struct kv_bytes b, bool is_note)
 }
 
 static bool
-receive_progress(struct reading *x, struct kv_bytes b)
-{
-	struct kv_span what;
-	uint64_t done, total;
-	bool things;
-
-	if (!record_get_all(&b, R_SPAN(what), R_FLAG(things), R_ANY(done),
-		R_ANY(total)) ||
-	    what.len >= sizeof(x->what))
-		return false;
-	for (size_t i = 0; i < what.len; i++)
-		if (what.p[i] != ' ' && (what.p[i] < 'a' || what.p[i] > 'z'))
-			return false;
-	if (!kv_span_is(what, x->what)) {
-		progress_clear(x->progress);
-		memcpy(x->what, what.p, what.len);
-		x->what[what.len] = '\0';
-		progress_start(x->progress, x->what, total);
-		x->progress->things = things;
-		x->progress->shown &= !x->r->quiet;
-	}
-	if (done > x->progress->done)
-		progress_add(x->progress, done - x->progress->done);
-	return true;
-}
-
-static bool
 receive_totals(struct reading *x, struct kv_bytes b)
 {
 	struct report *r = x->r;
@@ -106,7 +78,7 @@ receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 	case READING_NOTE:
 		return receive_problem(x, b, true);
 	case READING_PROGRESS:
-		return receive_progress(x, b);
+		return progress_receive(x->progress, b, !x->r->quiet);
 	case READING_TOTALS:
 		t->ended = true;
 		return receive_totals(x, b);
@@ -134,7 +106,6 @@ reading_run(struct report *r, struct talk *t, char **paths,
 		return cli_error("%s", strerror(ENOMEM));
 	x->r = r;
 	x->progress = progress;
-	snprintf(x->what, sizeof(x->what), "%s", progress->what);
 	t->answer = receive_answer;
 	t->took_answers = flush_findings;
 	t->arg = x;

@@ -325,14 +325,6 @@ report_weak(struct report *r, size_t threads, bool progress,
 	return ok;
 }
 
-void
-report_clean(struct report *r, uint64_t keys)
-{
-	r->keys += keys;
-	r->clean += keys;
-	r->usable += keys;
-}
-
 /* Whether r->judge refuses keys of unknown types, and r->known does not. */
 static bool
 refuses_unknown(const struct report *r)
@@ -375,28 +367,6 @@ report_problem_at(struct report *r, const char *path, uint64_t line,
 	};
 
 	report_problem(r, &p);
-}
-
-void
-report_note(const struct report *r, const struct input_problem *note)
-{
-	if (!r->quiet)
-		print_note(r, note);
-}
-
-void
-report_add(struct report *r, const struct report *other)
-{
-	r->files += other->files;
-	r->keys += other->keys;
-	r->listed += other->listed;
-	r->refused += other->refused;
-	r->allowed += other->allowed;
-	r->clean += other->clean;
-	r->unsupported += other->unsupported;
-	r->problems += other->problems;
-	r->unjudged += other->unjudged;
-	r->usable += other->usable;
 }
 
 void

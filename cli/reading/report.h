@@ -8,7 +8,7 @@
 #include "reading/finding.h"
 #include "weak/weak.h"
 
-/* Of what keyveto audit --json prints. keyveto report refuses any other. */
+/* Of what keyveto audit --json prints. keyveto-report refuses any other. */
 #define AUDIT_FORMAT 1
 
 /* Options of commands that print findings, and their entries for cli_read_options. */
@@ -133,19 +133,14 @@ void report_init(struct report *r, const struct kv_judge *judge,
 /*
  * Judges a key and prints what is asked for:
  *   PATH:LINE: listed: TYPE BITS SHA256:... COMMENT [FILTER] [LIST SOURCE]
- * with (owner: NAME) or (owner: NAME, DN) behind COMMENT if that is known, or
- * one JSON object a line: file line verdict type bits fingerprint
- * spki_sha256 part comment filters lists source sources reason; owner and dn
- * only if they are known.
+ * or one JSON object a line: file line verdict type bits fingerprint
+ * spki_sha256 part comment filters lists source sources reason.
  */
 void report_key(struct report *r, const struct input_key *key);
 
 /* The same, of a key that was judged by judge. */
 void report_decided(struct report *r, const struct input_key *key,
     const struct kv_decision *d);
-
-/* Counts keys that are clean, but prints none: not for r->all. */
-void report_clean(struct report *r, uint64_t keys);
 
 /*
  * Counts a problem, and prints "keyveto: PATH:LINE: reason" on r->err. With
@@ -156,9 +151,6 @@ void report_problem(struct report *r, const struct input_problem *problem);
 /* The same, of what has no more to it than a path, a line (0: none) and why. */
 void report_problem_at(struct report *r, const char *path, uint64_t line,
     const char *reason);
-
-/* Prints what is no problem, and is not counted: "keyveto: PATH:LINE: reason". */
-void report_note(const struct report *r, const struct input_problem *note);
 
 /*
  * Has r->weak test the keys that it kept, by so many threads (0: as many as
@@ -175,9 +167,6 @@ bool report_weak(struct report *r, size_t threads, bool progress,
 /* Counts a key that report_weak found as listed or allowed. */
 void report_move(struct report *r, const struct weak_found *f,
     enum kv_verdict verdict);
-
-/* Adds the totals of another report to r's. */
-void report_add(struct report *r, const struct report *other);
 
 /* Prints the totals, in one line on r->err. */
 void report_summary(const struct report *r);

@@ -140,9 +140,9 @@ wait_for_reader(struct talk *t, bool to_send, int ms)
 	return p[0].revents == 0 || receive(t);
 }
 
-/* Sends a packet, and waits while the reader has enough of them. */
-static void
-send_packet(struct talk *t)
+/* Waits while the reader has enough packets. */
+void
+talk_flush(struct talk *t)
 {
 	while (!has_failed(t) && !t->ended && t->packet.len > 0) {
 		if (packet_send(t->wall.orders, t->packet.buf, t->packet.len,
@@ -170,17 +170,11 @@ send_packet(struct talk *t)
 }
 
 void
-talk_flush(struct talk *t)
-{
-	send_packet(t);
-}
-
-void
 talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd)
 {
 	if (t->packet.len + bytes + 256 > READING_PACKET_BYTES ||
 	    t->n_fds == t->fds_max)
-		send_packet(t);
+		talk_flush(t);
 	if (fd != -1)
 		t->fd[t->n_fds++] = fd;
 	record_begin(&t->packet, (uint8_t)tag);
@@ -215,11 +209,8 @@ send_file(struct talk *t, const struct input_file *file)
 	}
 	t->has_stream |= !file->regular;
 	talk_begin(t, READING_FILE, strlen(file->path), file->fd);
-	record_add(&t->packet, R_STRING(file->path),
-	    R_VALUE((file->walked ? READING_WALKED : 0u) |
-		(file->regular ? READING_REGULAR : 0u) |
-		(file->fifo ? READING_FIFO : 0u)),
-	    R_ANY(file->size));
+	record_add(&t->packet, R_STRING(file->path), R_FLAG(file->walked),
+	    R_FLAG(file->regular), R_FLAG(file->fifo), R_ANY(file->size));
 	record_end(&t->packet);
 }
 
@@ -264,7 +255,7 @@ on_found(const struct walk_file *found, void *arg)
 	file.fd = walk_open(found, &st, &problem.reason);
 	if (file.fd == -1 && t->n_fds > 0) {
 		/* Perhaps too many files are open. */
-		send_packet(t);
+		talk_flush(t);
 		file.fd = walk_open(found, &st, &problem.reason);
 	}
 	if (file.fd != -1) {
@@ -313,8 +304,8 @@ void
 talk_send_setup(struct talk *t, unsigned int flags)
 {
 	talk_begin(t, READING_SETUP, PATH_MAX, -1);
-	record_add(&t->packet, R_VALUE(READING_VERSION), R_VALUE(1),
-	    R_VALUE(flags), R_VALUE(0),
+	record_add(&t->packet, R_VALUE(READING_VERSION), R_VALUE(flags),
+	    R_VALUE(0),
 	    R_STRING((flags & READING_LOGS) != 0 ? find_zone() : ""));
 	record_end(&t->packet);
 }
@@ -338,7 +329,7 @@ receive_rest(struct talk *t)
 {
 	talk_begin(t, READING_END, 0, -1);
 	record_end(&t->packet);
-	send_packet(t);
+	talk_flush(t);
 	(void)shutdown(t->wall.orders, SHUT_WR);
 	while (!has_failed(t) && wait_for_reader(t, false, WAIT_MS))
 		;
@@ -367,7 +358,7 @@ stop_reader(struct talk *t)
 bool
 talk_wait(struct talk *t, int64_t deadline)
 {
-	send_packet(t);
+	talk_flush(t);
 	t->silent_ms = 0;
 	if (has_failed(t) || !io_wait(t->wall.answers, deadline))
 		return false;
@@ -383,7 +374,7 @@ talk_wait_until(struct talk *t, const bool *done, int64_t deadline)
 {
 	int64_t left = WAIT_MS;
 
-	send_packet(t);
+	talk_flush(t);
 	t->silent_ms = 0;
 	while (!*done && !has_failed(t)) {
 		if (deadline != 0)

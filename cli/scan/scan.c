@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "kv_lines.h"
 #include "net/network.h"
@@ -17,8 +17,8 @@
 #include "upkeep/own_list.h"
 #include "working/weak.h"
 
-#define JOBS_DEFAULT 16
-#define JOBS_MAX 512
+/* So many servers are asked at a time: most of the time is spent in waiting. */
+#define SLOTS 64
 #define TIMEOUT_DEFAULT 10
 #define TIMEOUT_MAX 3600
 #define LINE_BYTES 4096
@@ -44,7 +44,8 @@ struct slot {
 	struct target target;
 	struct wall_process program;
 	bool runs;
-	time_t start, spoke; /* when it was started, and said something */
+	int64_t start,
+	    spoke; /* io_deadline when it was started, said something */
 	struct record_in in;
 };
 
@@ -61,23 +62,6 @@ struct scan {
 };
 
 static void
-report_reason(struct scan *s, const char *name, const char *reason)
-{
-	const struct input_problem p = { .path = name, .reason = reason };
-
-	report_problem(&s->report, &p);
-}
-
-static time_t
-find_time(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
-}
-
-static void
 report_key_blob(struct scan *s, const char *name, struct kv_span blob)
 {
 	struct input_key key = { .path = name };
@@ -85,7 +69,7 @@ report_key_blob(struct scan *s, const char *name, struct kv_span blob)
 	const enum kv_err r = kv_sshkey_parse(blob.p, blob.len, &parsed);
 
 	if (r != KV_OK) {
-		report_reason(s, name, kv_strerror(r));
+		report_problem_at(&s->report, name, 0, kv_strerror(r));
 		return;
 	}
 	key.key = parsed.key;
@@ -145,7 +129,7 @@ receive_record(struct scan *s, struct said *said, uint8_t tag,
 		snprintf(said->phase, sizeof(said->phase), "%.255s", text);
 		return true;
 	case NETWORK_PROBLEM:
-		report_reason(s, said->name, text);
+		report_problem_at(&s->report, said->name, 0, text);
 		return true;
 	case NETWORK_UNKNOWN:
 		report_unknown_type(s, said->name, text);
@@ -168,7 +152,7 @@ report_end(struct scan *s, const struct said *said, int status)
 	else
 		snprintf(why, sizeof(why), "the scan of it ended while %s",
 		    said->phase);
-	report_reason(s, said->name, why);
+	report_problem_at(&s->report, said->name, 0, why);
 }
 
 /* Ends a program, and reports what it said. why is what is wrong, or NULL. */
@@ -193,7 +177,7 @@ finish_slot(struct scan *s, struct slot *slot, const char *why)
 	if (why == NULL && (bad || !ok))
 		why = "keyveto-network sent what it never sends";
 	if (why != NULL)
-		report_reason(s, said.name, why);
+		report_problem_at(&s->report, said.name, 0, why);
 	else if (!said.scanned)
 		report_end(s, &said, status);
 	record_in_free(&slot->in);
@@ -258,11 +242,11 @@ start_host(struct scan *s, const char *text)
 		slot++;
 	t = &slot->target;
 	if ((mistake = parse_target(text, t)) != NULL) {
-		report_reason(s, text, mistake);
+		report_problem_at(&s->report, text, 0, mistake);
 		return;
 	}
 	if (!network_start(&slot->program, why)) {
-		report_reason(s, t->name, why);
+		report_problem_at(&s->report, t->name, 0, why);
 		return;
 	}
 	record_begin(&o, NETWORK_SCAN);
@@ -272,7 +256,7 @@ start_host(struct scan *s, const char *text)
 	/* There is no other order, and descriptors may be few. */
 	close(slot->program.orders);
 	slot->program.orders = -1;
-	slot->start = slot->spoke = find_time();
+	slot->start = slot->spoke = io_deadline(0);
 	slot->runs = true;
 	s->n_busy++;
 }
@@ -288,7 +272,7 @@ start_line(struct scan *s)
 
 	r = kv_lines_next(&s->lines, &text, &s->reading);
 	if (r != KV_OK) {
-		report_reason(s, "-",
+		report_problem_at(&s->report, "-", 0,
 		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
 		s->reading &= r != KV_ERR_SYSTEM;
 		return;
@@ -307,8 +291,8 @@ start_line(struct scan *s)
 static void
 stop_late_slots(struct scan *s)
 {
-	const time_t now = find_time();
-	const time_t most = (time_t)s->timeout + GRACE_SECONDS;
+	const int64_t now = io_deadline(0);
+	const int64_t most = 1000 * ((int64_t)s->timeout + GRACE_SECONDS);
 
 	for (size_t i = 0; i < s->n_slots; i++) {
 		struct slot *slot = &s->slot[i];
@@ -326,7 +310,7 @@ receive(struct scan *s, struct slot *slot)
 {
 	const ssize_t n = record_fill(&slot->in, slot->program.answers);
 
-	slot->spoke = find_time();
+	slot->spoke = io_deadline(0);
 	if (n == -1)
 		finish_slot(s, slot, "the server sent too much");
 	else if (n == 0)
@@ -389,12 +373,11 @@ static int
 run_scan(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct report_options o = { 0 };
-	uint64_t jobs = JOBS_DEFAULT, timeout = TIMEOUT_DEFAULT;
+	uint64_t timeout = TIMEOUT_DEFAULT;
 	struct scan s = { .reading = false };
 	struct pollfd *p = NULL;
 	struct judging judging;
 	const struct cli_option options[] = {
-		{ .name = "jobs", .number = &jobs, .min = 1, .max = JOBS_MAX },
 		{ .name = "timeout",
 		    .number = &timeout,
 		    .min = 1,
@@ -412,7 +395,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		    "scan needs a host, or - to read hosts from "
 		    "standard input");
 	status = CLI_UNCHECKED;
-	if (!own_list_add(&o.judge) ||
+	if (!own_list_add(&o.judge, o.quiet ? OWN_LIST_QUIETLY : 0) ||
 	    !chosen_open_partly(&judging, &o.judge, NULL, &partly))
 		return status;
 	report_init(&s.report, &judging.judge, &o);
@@ -422,7 +405,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	s.report.weak = weak_new(working_weak);
 	s.timeout = (unsigned int)timeout;
 	s.argument = argv + optind;
-	s.n_slots = (size_t)jobs;
+	s.n_slots = SLOTS;
 	s.slot = calloc(s.n_slots, sizeof(*s.slot));
 	p = calloc(s.n_slots + 1, sizeof(*p));
 	if (s.slot == NULL || p == NULL || s.report.weak == NULL) {
@@ -446,13 +429,11 @@ out:
 const struct cli_command cli_scan = {
 	.name = "scan",
 	.synopsis =
-	    "[--json] [--all] [--quiet] [--timeout S] [--jobs N] "
+	    "[--json] [--all] [--quiet] [--timeout S] "
 	    "[--config FILE] [--filter FILE]... [--blocklist FILE]... HOST[:PORT]...",
 	.help = "Tell which host keys of live servers are listed",
 	.details = REPORT_HELP
 	"  --timeout S      seconds that each connection may take (default "
-	"10)\n"
-	"  --jobs N         ask N servers at a time (default "
-	"16)\n" CLI_JUDGE_HELP REPORT_STATUS_HELP,
+	"10)\n" CLI_JUDGE_HELP REPORT_STATUS_HELP,
 	.run = run_scan,
 };

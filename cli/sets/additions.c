@@ -308,7 +308,7 @@ static bool
 look_up_few(const struct additions *a, bool *knownp)
 {
 	const struct replace *file = &a->writer->file;
-	struct kv_pkbf old = { file->old, a->writer->header };
+	struct kv_pkbf old = { file->old, a->writer->header, NULL };
 	enum kv_err r;
 
 	*knownp = a->spilled == 0 && a->window.start == -1 && a->n <= FEW_KEYS;

@@ -120,7 +120,7 @@ count_block(const uint8_t *a, const uint8_t *b, size_t len, uint64_t *setp,
 }
 
 bool
-filter_facts_count(const struct losses_side *f, const struct losses_side *new,
+filter_facts_count(const struct filter_side *f, const struct filter_side *new,
     uint8_t length, uint64_t *setp, uint64_t *lostp)
 {
 	static uint8_t a[BLOCK_BYTES], b[BLOCK_BYTES];
@@ -154,7 +154,7 @@ bool
 filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts)
 {
-	const struct losses_side side = { path, f->fd };
+	const struct filter_side side = { path, f->fd };
 	uint64_t set, lost;
 	const bool ok = filter_facts_count(&side, NULL, f->header.length, &set,
 	    &lost);

@@ -7,7 +7,12 @@
 #include <stddef.h>
 
 #include "kv_pkbf.h"
-#include "sets/losses.h"
+
+/* A filter, open as fd; shown is its name in messages. */
+struct filter_side {
+	const char *shown;
+	int fd;
+};
 
 struct filter_facts {
 	const char *path; /* the caller's */
@@ -33,8 +38,8 @@ bool filter_facts_read(const char *path, const struct kv_pkbf *f,
  * bits, and *lostp to how many of these new has not, if it is not NULL. False
  * after a message.
  */
-bool filter_facts_count(const struct losses_side *f,
-    const struct losses_side *new, uint8_t length, uint64_t *setp,
+bool filter_facts_count(const struct filter_side *f,
+    const struct filter_side *new, uint8_t length, uint64_t *setp,
     uint64_t *lostp);
 
 /* Sets facts to what follows from a header and the number of set bits. */

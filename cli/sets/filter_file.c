@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

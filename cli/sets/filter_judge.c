@@ -203,7 +203,7 @@ filter_judge(const char *shown, int fd, double max_rate,
 }
 
 bool
-filter_compare(const struct losses_side *old, const struct losses_side *new,
+filter_compare(const struct filter_side *old, const struct filter_side *new,
     struct filter_judged *j)
 {
 	const struct kv_pkbf_header *h = &j->facts.header;

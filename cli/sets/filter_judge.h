@@ -46,8 +46,8 @@ bool filter_judge(const char *shown, int fd, double max_rate,
  * Compares it with an old filter. j->facts are of the new one. False after a
  * message.
  */
-bool filter_compare(const struct losses_side *old,
-    const struct losses_side *new, struct filter_judged *j);
+bool filter_compare(const struct filter_side *old,
+    const struct filter_side *new, struct filter_judged *j);
 
 void filter_judged_put(struct record_out *o, const struct filter_judged *j);
 /* path is for facts. The old filter has so many bits. */

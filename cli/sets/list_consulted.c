@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "base/io.h"
 
 /* Whether two paths stand for the same file, which need not exist. */
 static bool
@@ -18,15 +19,14 @@ is_same_file(const char *one, const char *other)
 	struct stat st, other_st;
 
 	if (stat(one, &st) == 0 && stat(other, &other_st) == 0)
-		return st.st_dev == other_st.st_dev &&
-		    st.st_ino == other_st.st_ino;
+		return io_is_same(&st, &other_st);
 	if (name == NULL || other_name == NULL || strcmp(name, other_name) != 0)
 		return false;
 	snprintf(folder, sizeof(folder), "%.*s/", (int)(name - one), one);
 	snprintf(other_folder, sizeof(other_folder), "%.*s/",
 	    (int)(other_name - other), other);
 	return stat(folder, &st) == 0 && stat(other_folder, &other_st) == 0 &&
-	    st.st_dev == other_st.st_dev && st.st_ino == other_st.st_ino;
+	    io_is_same(&st, &other_st);
 }
 
 bool
@@ -41,8 +41,11 @@ list_is_consulted(const struct kv_config *config, const char *path)
 bool
 list_replaces_default(const struct kv_config *config)
 {
+	struct kv_config none;
+
+	kv_config_defaults(&none);
 	return config->n_blocklists == 0 && config->n_filters == 1 &&
-	    strcmp(config->filter[0], KV_CONFIG_FILTER_PATH) == 0;
+	    config->filter[0] == none.filter[0];
 }
 
 void

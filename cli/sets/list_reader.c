@@ -127,50 +127,6 @@ list_reader_next(struct list_reader *r)
 	return r->buffer[r->start++];
 }
 
-list_record *
-list_reader_next_run(struct list_reader *r, size_t *np)
-{
-	list_record *run;
-
-	if (!has_next(r))
-		return NULL;
-	run = r->buffer + r->start;
-	*np = r->end - r->start;
-	r->next += *np;
-	r->start = r->end;
-	return run;
-}
-
-bool
-list_reader_compare(struct list_reader *old, struct list_reader *fresh,
-    bool (*only)(const uint8_t *record, bool is_new, bool again, void *arg),
-    void *arg)
-{
-	const uint8_t *a = list_reader_next(old), *b = list_reader_next(fresh);
-	list_record last;
-	bool ok = true, any = false;
-
-	while (ok && (a != NULL || b != NULL) && old->why[0] == '\0' &&
-	    fresh->why[0] == '\0') {
-		const int order = a == NULL ? 1 :
-		    b == NULL		    ? -1 :
-					      memcmp(a, b, sizeof(last));
-		const uint8_t *record = order <= 0 ? a : b;
-
-		if (order != 0)
-			ok = only(record, order > 0,
-			    any && memcmp(last, record, sizeof(last)) == 0,
-			    arg);
-		memcpy(last, record, sizeof(last));
-		any = true;
-		if (order <= 0)
-			a = list_reader_next(old);
-		if (order >= 0)
-			b = list_reader_next(fresh);
-	}
-	return ok;
-}
-
 bool
 list_reader_is_good(const struct list_reader *r)
 {

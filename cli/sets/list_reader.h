@@ -35,22 +35,6 @@ bool list_reader_adopt(struct list_reader *r, const char *path, int fd);
  */
 const uint8_t *list_reader_next(struct list_reader *r);
 
-/*
- * The same for several records at a time: those that are in the buffer, *np of
- * them, but all of the list in the end.
- */
-list_record *list_reader_next_run(struct list_reader *r, size_t *np);
-
-/*
- * Reads two lists side by side, and calls only for each record that the other
- * one does not have. again: the record before it, in any of them, is the same.
- * Ends at the first error, since the rest of the other list is not new then.
- * False if only was.
- */
-bool list_reader_compare(struct list_reader *old, struct list_reader *fresh,
-    bool (*only)(const uint8_t *record, bool is_new, bool again, void *arg),
-    void *arg);
-
 /* Prints r->why, if there is one. Returns whether there is none. */
 bool list_reader_is_good(const struct list_reader *r);
 

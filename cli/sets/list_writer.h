@@ -34,4 +34,30 @@ bool list_writer_put(struct list_writer *w, const uint8_t *record);
 /* Replaces the old file, as set_commit. */
 bool list_writer_commit(struct list_writer *w);
 
+/* --- many records at once ----------------------------------------------- */
+
+/* All zeroes: empty. Freed by list_batch_free. */
+struct list_batch {
+	list_record *record;
+	size_t n;
+	/* Of the records: new ones; those that the batch or the list has. */
+	uint64_t added, known;
+};
+
+/* Adds a record of source id. False after a message. */
+bool list_batch_add(struct list_batch *b, const struct kv_blocklist_hash *h,
+    uint8_t id);
+
+/* Sorts the records, and counts those that are there twice as known. */
+void list_batch_sort(struct list_batch *b);
+
+/*
+ * Begins a new list with w, and writes the old records that w keeps, and in
+ * their places those of b whose hash these have not. Sorts b. False after a
+ * message.
+ */
+bool list_batch_write(struct list_batch *b, struct list_writer *w);
+
+void list_batch_free(struct list_batch *b);
+
 #endif

@@ -55,7 +55,6 @@ const struct set_kind set_filter = {
 	.name = "filter",
 	.article = "a filter",
 	.change = CHANGE_FILTER,
-	.delta = DELTA_FILTER,
 	.adopt = adopt_filter,
 	.find_fault = find_filter_fault,
 };
@@ -64,29 +63,19 @@ const struct set_kind set_list = {
 	.name = "list",
 	.article = "an exact list",
 	.change = CHANGE_LIST,
-	.delta = DELTA_LIST,
 	.adopt = adopt_list,
 	.find_fault = find_list_fault,
 };
-
-int
-set_open_file(const char *path)
-{
-	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = files_open(path, O_NONBLOCK);
-
-	if (fd == -1)
-		cli_error("%s: %s", path, strerror(errno));
-	return fd;
-}
 
 bool
 set_open(struct set *s, const struct set_kind *kind, const char *path)
 {
 	s->path = path;
 	s->sources = -1;
-	s->fd = set_open_file(path);
-	return s->fd != -1 && kind->adopt(s);
+	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
+	if ((s->fd = files_open(path, O_NONBLOCK)) == -1)
+		return cli_error("%s: %s", path, strerror(errno));
+	return kind->adopt(s);
 }
 
 void

@@ -7,7 +7,7 @@
 #define CLI_SETS_SET_H
 
 #include "host/replace.h"
-#include "sets/delta.h"
+#include "kv_pkbf.h"
 #include "sets/list_reader.h"
 
 #define SET_WHY_BYTES 256
@@ -18,7 +18,6 @@ struct set_kind {
 	const char *name;    /* "list"; so is its subcommand */
 	const char *article; /* "an exact list" */
 	enum change_kind change;
-	enum delta_kind delta;
 	/* Begins to read s->fd, by s->filter or s->reader. False after a message. */
 	bool (*adopt)(struct set *s);
 	/*
@@ -43,9 +42,6 @@ struct set {
 /* Opens a set. False after a message: call set_close even then. */
 bool set_open(struct set *s, const struct set_kind *kind, const char *path);
 void set_close(const struct set *s);
-
-/* Opens a set or a delta as a file for reading. -1 after a message. */
-int set_open_file(const char *path);
 
 /*
  * Waits until no other keyveto writes the file, and opens the old file, if

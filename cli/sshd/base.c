@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "sshd_config/words.h"
 
@@ -14,15 +13,14 @@ sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 
-	if (!sshd_try_copy(o, &b->copy, files, false, why, sizeof(why))) {
+	if (!sshd_try_copy(&b->copy, files, false, why, sizeof(why))) {
 		if (needs_answer)
 			return cli_error("%s", why);
 		cli_error("warning: %s: sshd cannot be asked what it would do "
 			  "without keyveto's lines",
 		    why);
 	}
-	b->dump = sshd_copy_ask(o->sshd, &b->copy, *o->root != '\0', NULL, why,
-	    sizeof(why));
+	b->dump = sshd_copy_ask(o->sshd, &b->copy, NULL, why, sizeof(why));
 	if (b->dump == NULL && needs_answer)
 		return cli_error("%s", why);
 	if (b->dump != NULL &&
@@ -42,23 +40,11 @@ sshd_base_close(struct sshd_base *b)
 	sshd_copy_close(&b->copy);
 }
 
-/* Whether sshd takes keys from no file and no command. */
 static bool
 takes_no_keys(const struct sshd_settings *s)
 {
 	return sshd_words_none(s->keys_files) &&
 	    sshd_words_none(s->keys_command);
-}
-
-/* The first line outside Match blocks that sets the keyword, or NULL. */
-static const struct sshd_line *
-find_line(const struct sshd_tree *t, const char *keyword)
-{
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == 0 &&
-		    strcasecmp(t->line[i].keyword, keyword) == 0)
-			return &t->line[i];
-	return NULL;
 }
 
 /*
@@ -68,8 +54,10 @@ find_line(const struct sshd_tree *t, const char *keyword)
 static bool
 lines_take_no_keys(const struct sshd_tree *t)
 {
-	const struct sshd_line *files = find_line(t, "AuthorizedKeysFile");
-	const struct sshd_line *command = find_line(t, "AuthorizedKeysCommand");
+	const struct sshd_line *files = sshd_tree_find(t, 0,
+	    "AuthorizedKeysFile");
+	const struct sshd_line *command = sshd_tree_find(t, 0,
+	    "AuthorizedKeysCommand");
 
 	return files != NULL && *files->value != '\0' &&
 	    sshd_words_none(files->value) &&
@@ -90,8 +78,7 @@ keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
 		    lines_take_no_keys(&now->tree);
 	if (!takes_no_keys(b->settings))
 		return true;
-	dump = sshd_copy_ask(o->sshd, now, *o->root != '\0', NULL, why,
-	    sizeof(why));
+	dump = sshd_copy_ask(o->sshd, now, NULL, why, sizeof(why));
 	settings = dump != NULL ? sshd_settings_parse(dump) : NULL;
 	/* Without memory for the settings, the answer is no. */
 	keeps = dump == NULL || (settings != NULL && takes_no_keys(settings));
@@ -105,13 +92,13 @@ sshd_base_keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
     struct sshd_copy *now)
 {
 	const struct sshd_tree *t = &b->copy.tree;
-	const struct sshd_line *l = find_line(t, "AuthorizedKeysFile");
+	const struct sshd_line *l = sshd_tree_find(t, 0, "AuthorizedKeysFile");
 
 	if (keeps_keys(b, o, now))
 		return true;
 	return cli_error(
-	    "%s%s: AuthorizedKeysFile is none here, outside keyveto's marks: "
+	    "%s: AuthorizedKeysFile is none here, outside keyveto's marks: "
 	    "without keyveto's lines nobody would get in by key; nothing was "
 	    "changed: delete that line, and run this again",
-	    o->root, l != NULL ? t->file[l->file].path : SSHD_TREE_TOP);
+	    l != NULL ? t->file[l->file].path : SSHD_TREE_TOP);
 }

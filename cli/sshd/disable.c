@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/replace.h"
 #include "sshd/base.h"
-#include "sshd/foreign_lines.h"
+#include "sshd/reasons.h"
 #include "sshd/result.h"
-#include "sshd/sources.h"
 #include "sshd/state.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/block.h"
@@ -33,7 +33,6 @@ static bool
 sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
     struct sshd_copy *base)
 {
-	const bool foreign = *o->root != '\0';
 	char why[SSHD_WHY_BYTES], before[SSHD_WHY_BYTES];
 
 	if (lacks_sshd(o)) {
@@ -44,9 +43,9 @@ sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
 	}
 	/* After the warning of sshd_base_read. */
 	if (base->top == NULL ||
-	    sshd_copy_is_valid(o->sshd, base, foreign, why, sizeof(why)))
+	    sshd_copy_is_valid(o->sshd, base, why, sizeof(why)))
 		return true;
-	if (sshd_copy_is_valid(o->sshd, now, foreign, before, sizeof(before)))
+	if (sshd_copy_is_valid(o->sshd, now, before, sizeof(before)))
 		return cli_error("%s; nothing was changed", why);
 	cli_error("warning: %s; this is not because of keyveto: sshd would not "
 		  "start with keyveto's lines either",
@@ -80,8 +79,7 @@ keeps_sources(const struct sshd_options *o, const struct sshd_files *files,
 
 /* Notes where a file has changed since enable kept it as k. */
 static void
-note_change(const char *root, const struct sshd_file *f,
-    const struct sshd_kept *k)
+note_change(const struct sshd_file *f, const struct sshd_kept *k)
 {
 	const char *change;
 
@@ -98,7 +96,7 @@ note_change(const char *root, const struct sshd_file *f,
 		change = "is not there any more: keyveto does not put it back";
 	else
 		return;
-	cli_error("note: %s%s: %s", root, f->path, change);
+	cli_error("note: %s: %s", f->path, change);
 }
 
 /*
@@ -114,10 +112,28 @@ remove_lines(struct sshd_files *fs, enum sshd_file_owner whose, size_t *np)
 		if (f->blocks == 0 || f->whose != whose)
 			continue;
 		++*np;
-		if (!sshd_file_write(fs, f, f->base, f->base_len))
+		if (!sshd_file_write(f, f->base, f->base_len))
 			return false;
 	}
 	return true;
+}
+
+/* Whether each file can be replaced, so that nothing ends half-way. */
+static bool
+can_replace_all(const struct sshd_files *fs)
+{
+	struct replace r;
+	bool ok = true;
+
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->v[i]->blocks > 0) {
+			ok &= replace_find(&r, fs->v[i]->path);
+			replace_close(&r);
+		}
+	return ok ||
+	    cli_error("nothing was changed: make each such file a plain file "
+		      "of root's, or chown -h root the link and chmod go-w "
+		      "its folder, and run this again");
 }
 
 /* Notes that a process cannot be seen. Units and defaults do not count. */
@@ -179,15 +195,6 @@ reload(const struct sshd_options *o, const struct sshd_files *files,
 	    missing);
 }
 
-/* Prints the files that have keyveto's lines. */
-static void
-print_files(const struct sshd_files *fs)
-{
-	for (size_t i = 0; i < fs->n; i++)
-		if (fs->v[i]->blocks > 0)
-			printf("%s%s\n", fs->root, fs->v[i]->path);
-}
-
 /* Whether one of the lines of text is this one, of n bytes. */
 static bool
 has_line(const char *text, const char *line, size_t n)
@@ -228,7 +235,6 @@ print_taken_out(const struct sshd_file *f)
 static void
 print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 {
-	const char *root = fs->root;
 	bool any = false;
 
 	for (size_t i = 0; i < fs->n; i++) {
@@ -238,10 +244,9 @@ print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 			continue;
 		any = true;
 		if (f->there)
-			printf("%s%s: keyveto's lines taken out\n", root,
-			    f->path);
+			printf("%s: keyveto's lines taken out\n", f->path);
 		else
-			printf("%s%s: removed\n", root, f->path);
+			printf("%s: removed\n", f->path);
 		print_taken_out(f);
 	}
 	if (!any)
@@ -249,7 +254,7 @@ print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 	if (reloaded)
 		puts("sshd has read its configuration again; log in a second "
 		     "time to see that it works");
-	else if (guard && *root == '\0')
+	else if (guard)
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		     "reads keyveto.conf without these lines: run systemctl "
 		     "reload ssh now");
@@ -267,7 +272,7 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 	size_t removed = 0;
 	bool guard = false;
 
-	if (!sshd_base_read(base, o, files, false) ||
+	if (!can_replace_all(files) || !sshd_base_read(base, o, files, false) ||
 	    !sshd_would_start(o, now, &base->copy) ||
 	    !sshd_base_keeps_keys(base, o, now) ||
 	    !sshd_foreign_lines_allow(files, &now->tree,
@@ -280,13 +285,14 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 		const struct sshd_kept *k = &kept->v[i];
 		const struct sshd_file *f = sshd_files_find(files, k->path);
 
-		note_change(files->root, f, k);
+		note_change(f, k);
 		guard |= f->whose == SSHD_FILE_SSHDS;
 	}
 	result->planned = true;
 	if (o->dry_run) {
-		if (!o->json)
-			print_files(files);
+		for (size_t i = 0; !o->json && i < files->n; i++)
+			if (files->v[i]->blocks > 0)
+				printf("%s\n", files->v[i]->path);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	/*
@@ -302,7 +308,7 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 	result->reloaded = o->reload;
 	if (!remove_lines(files, SSHD_FILE_PAMS, &removed) ||
 	    !remove_lines(files, SSHD_FILE_KEYVETOS, &removed) ||
-	    !sshd_state_remove(o->root))
+	    !sshd_state_remove())
 		return CLI_UNCHECKED;
 	if (o->json)
 		return 0;
@@ -334,8 +340,7 @@ run_disable(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command sshd_disable = {
 	.name = "sshd disable",
 	.section = 8,
-	.synopsis = "[--yes] [--dry-run] [--json] [--reload] [--root DIR] "
-		    "[--sshd PATH]",
+	.synopsis = "[--yes] [--dry-run] [--json] [--reload] [--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =
 	    "  --yes            go on although sshd would take keys from other "
@@ -344,8 +349,6 @@ const struct cli_command sshd_disable = {
 	    "change nothing\n"
 	    "  --json           print what changes as a JSON object\n"
 	    "  --reload         reload sshd in the end\n"
-	    "  --root DIR       the machine whose file system is below DIR, "
-	    "not this one\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n",
 	.run = run_disable,
 };

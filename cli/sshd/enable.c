@@ -4,20 +4,21 @@
  * sshd check the result, and restores the files if sshd refuses it.
  */
 #include <string.h>
+#include <time.h>
 
-#include "sshd/foreign_lines.h"
+#include "logs/login_logs.h"
+#include "sshd/reasons.h"
 #include "sshd/matches.h"
 #include "sshd/plan.h"
-#include "sshd/rehearse.h"
 #include "sshd/result.h"
-#include "sshd/same_keys.h"
-#include "sshd/sources.h"
-#include "sshd/started.h"
 #include "sshd/state.h"
 #include "sshd/usable.h"
 #include "sshd_config/block.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
+
+/* The journal may take this long. Its newest entries are read first. */
+#define JOURNAL_SECONDS 10
 
 /*
  * Sets plan->guard and plan->pam: both without --guard and --pam. A part that
@@ -43,23 +44,21 @@ choose_parts(const struct sshd_options *o, const struct sshd_files *files,
  * keys will be let in.
  */
 static void
-note_warn_lines(const char *root, const struct sshd_file *f)
+note_warn_lines(const struct sshd_file *f)
 {
 	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config config;
-	bool ok;
+	bool ok, hit;
 
 	ok = kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
 	    KV_OK;
-	if (ok && config.on_hit != KV_ACTION_DENY)
-		cli_error("note: %s%s says OnHit warn: listed keys are let in, "
-			  "and logged; keyveto config edit changes it",
-		    root, f->path);
-	else if (ok && config.on_probable != KV_ACTION_DENY)
-		cli_error("note: %s%s says OnProbable warn: probably listed "
-			  "keys are let in, and logged; keyveto config edit "
-			  "changes it",
-		    root, f->path);
+	hit = config.on_hit != KV_ACTION_DENY;
+	if (ok && (hit || config.on_probable != KV_ACTION_DENY))
+		cli_error("note: %s says %s are let in, and logged; keyveto "
+			  "config edit changes it",
+		    f->path,
+		    hit ? "OnHit warn: listed keys" :
+			  "OnProbable warn: probably listed keys");
 	kv_config_free(&config);
 }
 
@@ -77,13 +76,9 @@ note_unguarded(const struct sshd_plan *plan, const struct sshd_settings *next)
 	ways_read(next, &context, &w);
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
-			cli_error(may_add ?
-				"note: %s: neither the guard nor the module "
-				"will judge the keys on this way in; add "
-				"--pam" :
-				"note: %s: neither the guard nor the module "
-				"will judge the keys on this way in",
-			    ways_name(way));
+			cli_error("note: %s: neither the guard nor the module "
+				  "will judge the keys on this way in%s",
+			    ways_name(way), may_add ? "; add --pam" : "");
 }
 
 /* Has sshd check the planned lines. Notes what will let in listed keys. */
@@ -95,8 +90,7 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 	char why[SSHD_WHY_BYTES];
 	bool holds;
 
-	if (!sshd_copy_is_valid(o->sshd, &plan->next, *o->root != '\0', why,
-		sizeof(why)))
+	if (!sshd_copy_is_valid(o->sshd, &plan->next, why, sizeof(why)))
 		return cli_error("%s; nothing was changed", why);
 	if ((next = sshd_ask_settings(o, &plan->next, NULL)) == NULL)
 		return false;
@@ -104,10 +98,9 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 	if (holds) {
 		note_unguarded(plan, next);
 		if (!o->warn)
-			note_warn_lines(o->root,
-			    sshd_files_find(files, KV_CONFIG_PATH));
+			note_warn_lines(sshd_files_find(files, KV_CONFIG_PATH));
 		if (plan->guard)
-			sshd_matches_note_bypasses(o->root, &plan->next.tree);
+			sshd_matches_note_bypasses(&plan->next.tree);
 	}
 	sshd_settings_free(next);
 	return holds;
@@ -140,10 +133,129 @@ keeps_sources(const struct sshd_options *o, const struct sshd_files *files,
 	}
 }
 
+/* Prints when the listed keys last came in: who uses them must be told. */
+static void
+print_logins(const struct sshd_options *o, struct logins *l)
+{
+	char since[LOGINS_TIME_BYTES];
+	bool whole;
+
+	if (l->n == 0)
+		return;
+	whole = login_logs_read_newest(l, JOURNAL_SECONDS);
+	if (l->failed || l->since == 0)
+		return;
+	(void)logins_print(l, o->json);
+	logins_format_time(l->since, since);
+	cli_error("logins: by the journal since %s%s", since,
+	    whole ? "" : "; not all of it could be read in time");
+}
+
+static void
+print_counts(const struct audit_refused *h)
+{
+	const size_t let_in_cas = h->listed_cas > h->refused_cas ?
+	    h->listed_cas - h->refused_cas :
+	    0;
+
+	if (h->n > 0)
+		cli_error("%zu %s with a key that would be refused, %zu of "
+			  "them with no other",
+		    h->n, cli_plural(h->n, "account", "accounts"),
+		    h->n_locked_out);
+	if (h->by_certificate)
+		cli_error("note: root or an administrator may come in by a "
+			  "certificate: no file here names the key in it, so "
+			  "that it is not judged beforehand");
+	if (h->refused_cas > 0)
+		cli_error("%zu listed %s in TrustedUserCAKeys: whoever comes "
+			  "with such a certificate would be refused",
+		    h->refused_cas, cli_plural(h->refused_cas, "CA", "CAs"));
+	if (let_in_cas > 0)
+		cli_error("note: %zu listed %s in TrustedUserCAKeys that "
+			  "OnHit or OnProbable lets in",
+		    let_in_cas, cli_plural(let_in_cas, "CA", "CAs"));
+}
+
+/*
+ * Audits the accounts by copy and the base of keyveto.conf, both without
+ * keyveto's lines, and prints who would be refused; with --json only the keys.
+ * Returns 0 to go on, or the exit status after a message. *stopsp tells whether
+ * it would be SSHD_NOT_DONE without --warn, --yes and --dry-run. Always call
+ * audit_refused_free for h, which names accounts of the list.
+ */
+static int
+rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
+    const struct sshd_files *files, const struct accounts *accounts,
+    struct audit_refused *h, bool *stopsp)
+{
+	const struct sshd sshd = {
+		.path = o->sshd,
+		.config = copy->top,
+		.host_key = copy->host_key,
+	};
+	struct logins logins = { .all = false };
+	const struct sshd_file *config = sshd_files_find(files, KV_CONFIG_PATH);
+	struct judging judging;
+	char why[WALL_WHY_BYTES];
+	struct report r = {
+		.json = o->json,
+		.out = stdout,
+		.err = stderr,
+		.judged = logins_on_key,
+		.judged_arg = &logins,
+		.now = time(NULL),
+	};
+	bool ok;
+
+	/* Keyveto's own lines, of an earlier --warn, refuse nobody. */
+	if (!sshd_usable_open(KV_CONFIG_PATH,
+		&(struct sshd_text){ config->base, config->base_len },
+		&judging))
+		return CLI_UNCHECKED;
+	judging_report(&r, &judging.judge);
+	ok = audit_refused_find(h, &sshd, accounts, NULL,
+	    (unsigned int)o->timeout, &r);
+	if (ok) {
+		if (!o->json)
+			audit_refused_print(h);
+		report_summary(&r);
+		print_logins(o, &logins);
+		ok = cli_stdout_ok();
+	}
+	logins_free(&logins);
+	if (!judging_close(&judging, why))
+		ok = cli_error("%s", why);
+	if (!ok)
+		return CLI_UNCHECKED;
+	print_counts(h);
+	/* Problems with sshd's answers are counted for no account. */
+	if (r.problems > 0)
+		cli_error("not everything could be judged: there may be more "
+			  "listed keys");
+	for (size_t i = 0; i < h->unasked.n; i++)
+		cli_error("%s; so nobody can know beforehand which of the "
+			  "keys it prints would be refused",
+		    h->unasked.v[i]);
+	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0 ||
+	    h->unasked.n > 0;
+	if (!*stopsp || o->warn || o->yes || o->dry_run)
+		return 0;
+	/* keyveto.conf has lines of keyveto's after --warn alone. */
+	if (sshd_files_have_lines(files, SSHD_FILE_KEYVETOS))
+		cli_error("nothing was changed, and listed keys are still let "
+			  "in (OnHit warn): have those keys replaced first, or "
+			  "go on with --yes");
+	else
+		cli_error("nothing was changed: have those keys replaced "
+			  "first, let everybody in for now with --warn, or go "
+			  "on with --yes");
+	return SSHD_NOT_DONE;
+}
+
 /*
  * Runs the guard and the module with the planned keyveto.conf, and compares the
- * keys that sshd gets for each account. Below another root runs nothing: those
- * programs belong to another machine. False after a message.
+ * keys that sshd gets for each account. False after a message.
  */
 static bool
 try_programs(const struct sshd_options *o, const struct sshd_files *files,
@@ -154,9 +266,7 @@ try_programs(const struct sshd_options *o, const struct sshd_files *files,
 	struct sshd_tryout t;
 	bool ok;
 
-	if (*o->root != '\0')
-		return true;
-	ok = sshd_tryout_open(&t, o, f) &&
+	ok = sshd_tryout_open(&t, o, f, !plan->no_verdict) &&
 	    (!plan->pam || sshd_tryout_module(&t)) &&
 	    (!plan->guard ||
 		sshd_same_keys(o, &t, base, &plan->next, accounts));
@@ -174,7 +284,7 @@ print_plan(const struct sshd_files *fs)
 
 		if (f->next == NULL)
 			continue;
-		printf("%s%s:\n", fs->root, f->path);
+		printf("%s:\n", f->path);
 		while (*line != '\0') {
 			size_t n = strcspn(line, "\n");
 
@@ -210,8 +320,8 @@ write_files(struct sshd_files *fs)
 			if ((int)f->whose != whose)
 				continue;
 			ok = f->next != NULL ?
-			    sshd_file_write(fs, f, f->next, f->next_len) :
-			    sshd_file_write(fs, f, f->base, f->base_len);
+			    sshd_file_write(f, f->next, f->next_len) :
+			    sshd_file_write(f, f->base, f->base_len);
 		}
 	return ok;
 }
@@ -224,18 +334,16 @@ check_sshds_files(const struct sshd_options *o, const struct sshd_tree *next)
 	struct sshd_copy c;
 	bool ok;
 
-	ok = sshd_open_copy(o, &c, NULL, false) && sshd_faithful_copy(o, &c);
-	if (ok &&
-	    !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
-		sizeof(why))) {
+	ok = sshd_open_copy(&c, NULL, false) && sshd_faithful_copy(o, &c);
+	if (ok && !sshd_copy_is_valid(o->sshd, &c, why, sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
 	/* Another program may have changed a file that enable only reads. */
 	if (ok && !sshd_tree_equals(&c.tree, next)) {
-		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
-			  "was changed meanwhile; run this again",
-		    o->root);
+		cli_error(SSHD_TREE_TOP
+		    ", or a file that it includes, was changed meanwhile; run "
+		    "this again");
 		ok = false;
 	}
 	sshd_copy_close(&c);
@@ -244,20 +352,20 @@ check_sshds_files(const struct sshd_options *o, const struct sshd_tree *next)
 
 /* Checks that the module is first in PAM's stack. False after a message. */
 static bool
-check_pams_files(const char *root, const char *service)
+check_pams_files(const char *service)
 {
 	char why[SSHD_WHY_BYTES];
 	struct pam_stack stack;
 	bool first = false;
 
-	if (!pam_stack_read(root, service, &stack, why, sizeof(why)))
+	if (!pam_stack_read(service, &stack, why, sizeof(why)))
 		cli_error("%s", why);
 	else {
 		(void)ways_find_module(&stack, &first);
 		if (!first)
-			cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not "
-				  "its first session line",
-			    root, service);
+			cli_error(SSHD_PAM_DIR
+			    "%s: pam_keyveto.so is not its first session line",
+			    service);
 	}
 	pam_stack_free(&stack);
 	return first;
@@ -276,21 +384,18 @@ restore_files(struct sshd_files *fs, const struct sshd_state *kept)
 		for (size_t i = 0; i < fs->n; i++) {
 			struct sshd_file *f = fs->v[i];
 
-			if (f->found != NULL &&
-			    (f->whose == SSHD_FILE_SSHDS) == (turn == 0))
-				ok &= sshd_file_write(fs, f, f->found,
-				    f->found_len);
+			if ((f->whose == SSHD_FILE_SSHDS) == (turn == 0))
+				ok &= sshd_file_put_back(f);
 		}
 	if (ok)
 		ok = kept->found ? sshd_state_save(fs, true) :
-				   sshd_state_remove(fs->root);
+				   sshd_state_remove();
 	if (ok)
 		cli_forget_changes();
 	cli_error(ok ?
 		"everything was put back as it was" :
 		"not everything could be put back: keep this session open, and "
-		"copy the files from %s" SSHD_STATE_DIR " by hand",
-	    fs->root);
+		"copy the files from " SSHD_STATE_DIR " by hand");
 }
 
 /*
@@ -305,8 +410,8 @@ change_files(const struct sshd_options *o, struct sshd_files *files,
 	if (!sshd_state_save(files, false))
 		return false;
 	if (write_files(files) && check_sshds_files(o, &plan->next.tree) &&
-	    sshd_usable_filters(o, KV_CONFIG_PATH, "", accounts) &&
-	    (!plan->module || check_pams_files(o->root, service)))
+	    sshd_plan_reads_config(plan, accounts) &&
+	    (!plan->module || check_pams_files(service)))
 		return true;
 	restore_files(files, kept);
 	return false;
@@ -317,11 +422,11 @@ print_result(const struct sshd_options *o, const struct sshd_plan *plan,
     const char *service, bool reloaded)
 {
 	if (plan->guard)
-		printf("guard: lines put into %s%s\n", o->root, plan->place);
+		printf("guard: lines put into %s\n", plan->place);
 	if (plan->pam)
-		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
-		       "the next login on\n",
-		    o->root, service);
+		printf("PAM: a line put into /etc/pam.d/%s; it counts from the "
+		       "next login on\n",
+		    service);
 	if (plan->pam_alone)
 		puts(
 		    "the PAM module does the work alone: sshd accepts a listed "
@@ -333,10 +438,46 @@ print_result(const struct sshd_options *o, const struct sshd_plan *plan,
 	if (reloaded)
 		puts("sshd uses these lines now; keep this session open, and "
 		     "log in a second time to see that it works");
-	else if (plan->guard && *o->root == '\0')
+	else if (plan->guard)
 		puts("sshd uses these lines once it is reloaded (systemctl "
 		     "reload ssh); keep this session open until a second "
 		     "login has worked");
+}
+
+/*
+ * Sets *emergencyp: logins get no verdict now. With --warn where keyveto's lines
+ * are in already, that stops nothing: it is how everybody gets in again. False,
+ * after a message, if the lines would not count in keyveto.conf.
+ */
+static bool
+find_emergency(const struct sshd_options *o, const struct sshd_files *files,
+    bool *emergencyp)
+{
+	struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
+	char why[SSHD_WHY_BYTES], distrust[KV_TRUSTED_WHY_BYTES];
+	enum kv_err err;
+
+	*emergencyp = o->warn &&
+	    (sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
+		sshd_files_have_lines(files, SSHD_FILE_PAMS)) &&
+	    !sshd_usable_verdict(KV_CONFIG_PATH, why);
+	if (!*emergencyp)
+		return true;
+	err = kv_trusted_check(f->path, 0, distrust);
+	if (err == KV_ERR_INSECURE || (f->there && err != KV_OK))
+		return cli_error(
+		    "%s: logins do not go by that file, and refuse "
+		    "every key: chown root and chmod go-w it and "
+		    "each folder above it, and run this again",
+		    distrust);
+	cli_error("note: %s: until that is corrected, no key gets a verdict, "
+		  "and everybody gets in; nothing is rehearsed",
+	    why);
+	if (f->too_large) {
+		f->base[0] = '\0';
+		f->base_len = 0;
+	}
+	return true;
 }
 
 static int
@@ -355,12 +496,12 @@ enable(const struct sshd_options *o, struct sshd_copy *now,
 	    !sshd_base_read(&base, o, files, true) ||
 	    !sshd_base_keeps_keys(&base, o, now))
 		goto out;
-	(void)sshd_matches_report_groups(o->root, &base.copy.tree);
-	if (!sshd_find_accounts(o, &accounts))
+	if (!sshd_find_accounts(&accounts))
 		goto out;
 	service = sshd_service(base.settings);
 	choose_parts(o, files, base.settings->use_pam, &plan);
-	if (!sshd_plan_make(&plan, o, &base, files, &accounts) ||
+	if (!find_emergency(o, files, &plan.no_verdict) ||
+	    !sshd_plan_make(&plan, o, &base, files, &accounts) ||
 	    !check_plan(o, files, base.settings, &plan) ||
 	    !keeps_sources(o, files, now, &plan) ||
 	    !sshd_started_allows(files, base.dump, base.settings) ||
@@ -368,9 +509,11 @@ enable(const struct sshd_options *o, struct sshd_copy *now,
 		!sshd_foreign_lines_allow_warn(files, &now->tree, service)))
 		goto out;
 	result.planned = true;
-	result.refused = &refused;
-	status = sshd_rehearse(o, &base.copy, files, &accounts, &refused,
-	    &result.stops);
+	/* In an emergency nothing is rehearsed. */
+	result.refused = plan.no_verdict ? NULL : &refused;
+	status = plan.no_verdict ?
+	    0 :
+	    rehearse(o, &base.copy, files, &accounts, &refused, &result.stops);
 	if (status != 0)
 		goto out;
 	status = CLI_UNCHECKED;
@@ -408,7 +551,7 @@ const struct cli_command sshd_enable = {
 	.name = "sshd enable",
 	.section = 8,
 	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] [--json] "
-		    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
+		    "[--reload] [--sshd PATH] [--timeout S]",
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "  --guard          the guard, as AuthorizedKeysCommand\n"
@@ -419,8 +562,6 @@ const struct cli_command sshd_enable = {
 	    "  --dry-run        print the lines, and change nothing\n"
 	    "  --json           print listed keys and what changes as JSON\n"
 	    "  --reload         reload sshd in the end\n"
-	    "  --root DIR       the machine whose file system is below DIR, "
-	    "not this one\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n",

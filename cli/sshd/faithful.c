@@ -3,12 +3,11 @@
  * sshd/faithful: whether keyveto's copy of sshd's configuration means to sshd
  * what the files themselves mean.
  */
-#include <sys/stat.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "host/system_file.h"
 #include "sshd/sshd.h"
 #include "sshd_config/words.h"
 
@@ -47,13 +46,10 @@ static bool
 reads_our_file(const struct sshd *sshd)
 {
 	const struct sshd_subject *s = sshd_subject(sshd);
-	struct stat its, ours;
 
 	if (*s->refused != '\0')
 		return cli_error("%s", s->refused);
-	if (strcmp(s->file, SSHD_TREE_TOP) == 0 ||
-	    (stat(s->file, &its) == 0 && stat(SSHD_TREE_TOP, &ours) == 0 &&
-		its.st_dev == ours.st_dev && its.st_ino == ours.st_ino))
+	if (system_file_is_same(s->file, SSHD_TREE_TOP))
 		return true;
 	if (*s->file != '\0')
 		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
@@ -76,8 +72,6 @@ sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c)
 	char why[SSHD_WHY_BYTES], *real, *copy;
 	bool same;
 
-	if (*o->root != '\0')
-		return true;
 	if ((copy = sshd_ask_copy(o, c, NULL)) == NULL)
 		return false;
 	sshd.host_key = c->host_key;

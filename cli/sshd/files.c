@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +11,11 @@
 #include "base/io.h"
 #include "base/room.h"
 #include "host/replace.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "kv_config.h"
 #include "sshd_config/block.h"
+
+#define BLOCK_BYTES 1024 /* more than keyveto's lines need */
 
 struct sshd_file *
 sshd_files_find(const struct sshd_files *fs, const char *path)
@@ -26,32 +27,37 @@ sshd_files_find(const struct sshd_files *fs, const char *path)
 }
 
 static bool
-is_special(const char *root, const char *path)
+is_special(const char *path)
 {
-	const int fd = root_open(root, path, O_PATH);
+	const int fd = system_file_open(path, O_PATH);
 	struct stat st;
 	const bool special = fd != -1 && fstat(fd, &st) == 0 &&
 	    !S_ISREG(st.st_mode);
 
 	io_close(fd);
-	return special || root_is_masked(root, path);
+	return special || system_file_is_masked(path);
 }
 
 /* Sets now, there and st, or special. False with errno. */
 static bool
-read_now(const char *root, struct sshd_file *f)
+read_now(struct sshd_file *f)
 {
 	int fd, error;
 	bool ok;
 
-	f->now = root_read(root, f->path, &f->now_len);
+	f->now = system_file_read(f->path, &f->now_len);
 	error = errno;
-	f->special = f->now == NULL && is_special(root, f->path);
-	f->was_there = f->there = f->now != NULL || f->special;
+	f->too_large = f->whose == SSHD_FILE_KEYVETOS &&
+	    (f->now == NULL ? error == EMSGSIZE :
+			      f->now_len > KV_CONFIG_MAX_BYTES - BLOCK_BYTES);
+	f->special = f->now == NULL && is_special(f->path);
+	f->was_there = f->there = f->now != NULL || f->special || f->too_large;
 	if (f->now == NULL && (f->special || error == ENOENT))
 		return (f->now = strdup("")) != NULL;
+	if (f->now == NULL && f->too_large)
+		f->now = strdup("");
 	errno = error;
-	if (f->now == NULL || (fd = root_open(root, f->path, O_PATH)) == -1)
+	if (f->now == NULL || (fd = system_file_open(f->path, O_PATH)) == -1)
 		return false;
 	ok = fstat(fd, &f->st) == 0;
 	io_close(fd);
@@ -60,7 +66,7 @@ read_now(const char *root, struct sshd_file *f)
 
 /* Sets all of f but path and next. False after a message. */
 static bool
-read_file(const struct sshd_files *fs, struct sshd_file *f)
+read_file(struct sshd_file *f)
 {
 	char why[512];
 
@@ -69,13 +75,12 @@ read_file(const struct sshd_files *fs, struct sshd_file *f)
 	    strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0 ?
 	    SSHD_FILE_PAMS :
 	    SSHD_FILE_SSHDS;
-	if (!read_now(fs->root, f))
-		return cli_error("%s%s: %s", fs->root, f->path,
-		    strerror(errno));
+	if (!read_now(f))
+		return cli_error("%s: %s", f->path, strerror(errno));
 	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
 	    &f->blocks, why, sizeof(why));
 	if (f->base == NULL)
-		cli_error("%s%s:%s", fs->root, f->path, why);
+		cli_error("%s:%s", f->path, why);
 	f->made = !f->there || (f->blocks > 0 && f->base_len == 0);
 	return f->base != NULL;
 }
@@ -90,6 +95,7 @@ free_file(struct sshd_file *f)
 	free(f->base);
 	free(f->next);
 	free(f->found);
+	free(f->kept);
 	free(f);
 }
 
@@ -104,7 +110,7 @@ sshd_files_add(struct sshd_files *fs, const char *path)
 	if (f == NULL || (f->path = strdup(path)) == NULL ||
 	    !room_for_one(&fs->v, fs->n, sizeof(struct sshd_file *)))
 		cli_error("%s", strerror(errno));
-	else if (read_file(fs, f))
+	else if (read_file(f))
 		return fs->v[fs->n++] = f;
 	free_file(f);
 	return NULL;
@@ -170,8 +176,12 @@ check_unchanged(const struct replace *r, const struct sshd_file *f)
 	ssize_t n = text != NULL && r->old != -1 ?
 	    io_read(r->old, text, f->now_len + 1) :
 	    0;
-	bool same = text != NULL && (r->old != -1) == f->there &&
-	    n == (ssize_t)f->now_len && memcmp(text, f->now, f->now_len) == 0;
+	/* The text of one that is much too large was not read. */
+	bool same = f->too_large && f->now_len == 0 ?
+	    r->old != -1 :
+	    text != NULL && (r->old != -1) == f->there &&
+		n == (ssize_t)f->now_len &&
+		memcmp(text, f->now, f->now_len) == 0;
 
 	free(text);
 	if (!same)
@@ -181,43 +191,65 @@ check_unchanged(const struct replace *r, const struct sshd_file *f)
 	return same;
 }
 
+/* Where a too large file was kept: beside the place of the new one. */
+static char *
+name_kept(const struct sshd_file *f, const struct replace *r)
+{
+	char place[PATH_MAX], *path;
+
+	if (!system_file_resolve(f->path, place) ||
+	    asprintf(&path, "%.*s%s", (int)(strrchr(place, '/') + 1 - place),
+		place, r->kept_name) == -1)
+		return NULL;
+	return path;
+}
+
 bool
-sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
-    const char *text, size_t len)
+sshd_file_put_back(struct sshd_file *f)
+{
+	char place[PATH_MAX];
+
+	if (f->kept == NULL)
+		return f->found == NULL ||
+		    sshd_file_write(f, f->found, f->found_len);
+	return (system_file_resolve(f->path, place) &&
+		   rename(f->kept, place) == 0) ||
+	    cli_error("%s: cannot be moved back: %s", f->kept, strerror(errno));
+}
+
+bool
+sshd_file_write(struct sshd_file *f, const char *text, size_t len)
 {
 	const bool gone = len == 0 && f->made;
-	char name[NAME_MAX + 1], path[PATH_MAX], *now;
 	struct replace r;
 	bool ok, changed;
-	int dir;
+	char *now;
 
 	if (f->there != gone && len == f->now_len &&
 	    memcmp(text, f->now, len) == 0)
 		return true;
 	if (gone && !f->there)
 		return true;
-	snprintf(path, sizeof(path), "%s%s", fs->root, f->path);
-	if ((now = malloc(len + 1)) == NULL ||
-	    (dir = root_open_place(fs->root, f->path, name)) == -1) {
-		cli_error("%s: %s", path, strerror(errno));
-		free(now);
-		return false;
-	}
-	ok = replace_open_at(&r, path, dir, name) && check_unchanged(&r, f);
+	if ((now = malloc(len + 1)) == NULL)
+		return cli_error("%s: %s", f->path, strerror(errno));
+	ok = replace_open(&r, f->path) && check_unchanged(&r, f);
 	changed = false;
 	if (ok && gone) {
 		changed = unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT;
 		ok = changed && (fsync(r.dir) == 0 || errno == EINVAL);
 		if (!ok)
-			cli_error("%s: cannot be removed: %s", path,
+			cli_error("%s: cannot be removed: %s", f->path,
 			    strerror(errno));
 		if (changed)
-			cli_note_change(path);
+			cli_note_change(f->path);
 	} else if (ok) {
 		r.change = CHANGE_JUDGED;
+		r.keep_beside = f->too_large && f->found == NULL;
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);
 		changed = ok || io_is_named(r.fd, r.dir, r.name);
+		if (r.keep_beside && changed)
+			f->kept = name_kept(f, &r);
 	}
 	replace_close(&r);
 	if (!changed) {
@@ -243,6 +275,5 @@ sshd_files_free(struct sshd_files *fs)
 	for (size_t i = 0; i < fs->n; i++)
 		free_file(fs->v[i]);
 	free(fs->v);
-	fs->v = NULL;
-	fs->n = 0;
+	*fs = (struct sshd_files){ .n = 0 };
 }

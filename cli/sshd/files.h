@@ -17,7 +17,7 @@
 enum sshd_file_owner { SSHD_FILE_KEYVETOS, SSHD_FILE_PAMS, SSHD_FILE_SSHDS };
 
 struct sshd_file {
-	char *path; /* below root */
+	char *path;
 	enum sshd_file_owner whose;
 	bool there;	/* the file exists */
 	bool was_there; /* it did when it was read */
@@ -25,14 +25,15 @@ struct sshd_file {
 	char *now, *base,
 	    *next;   /* now is "" without a file; next may be NULL */
 	char *found; /* the now before sshd_file_write; NULL: not written */
+	char *kept;  /* where a too large one was kept then; or NULL */
 	size_t now_len, base_len, next_len, found_len;
-	size_t blocks; /* in now */
-	bool made;     /* enable makes, or has made, the file */
-	bool special;  /* no regular file: now is "" */
+	size_t blocks;	/* in now */
+	bool made;	/* enable makes, or has made, the file */
+	bool special;	/* no regular file: now is "" */
+	bool too_large; /* a keyveto.conf that no login reads; now may be "" */
 };
 
 struct sshd_files {
-	const char *root; /* "" for this machine; not freed */
 	struct sshd_file **v;
 	size_t n;
 };
@@ -71,8 +72,10 @@ struct sshd_change *sshd_files_changes(const struct sshd_files *fs, bool next,
  * empty. False after a message: now and found then tell whether the file was
  * changed all the same, and only its directory could not be flushed.
  */
-bool sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
-    const char *text, size_t len);
+bool sshd_file_write(struct sshd_file *f, const char *text, size_t len);
+
+/* Undoes what sshd_file_write did. False after a message. */
+bool sshd_file_put_back(struct sshd_file *f);
 
 void sshd_files_free(struct sshd_files *fs);
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/foreign_lines.h"
+/*
+ * sshd/foreign_lines: lines for the guard or the module that somebody else
+ * wrote into sshd's or PAM's files. "keyveto sshd disable" leaves them there,
+ * and "keyveto sshd enable --warn" must not change what they refuse.
+ */
+#include "sshd/reasons.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "host/root_file.h"
+#include "base/room.h"
+#include "host/system_file.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/block.h"
 #include "sshd_config/guard_command.h"
 
 /* The advice of enable --warn names this file. keyveto reads it nowhere. */
 #define OWN_CONFIG KV_SYSCONFDIR "/keyveto/by-hand.conf"
-
-/* What disable says if it cannot go on. */
-#define KEEP_LINES \
-	"nothing was changed. To keep it as it is, delete the two marks " \
-	"around keyveto's lines in that file (# BEGIN keyveto, # END " \
-	"keyveto) and run this again: the lines then stay there"
 
 /* A line for the guard or the module that is not one of keyveto's. */
 struct foreign_line {
@@ -97,13 +98,13 @@ compare_conf(const struct sshd_file *f, const char *text, size_t len,
 
 /* Whether two paths are of one file, links resolved. */
 static bool
-is_same_file(const struct foreign *r, const char *a, const char *b)
+is_same_file(const char *a, const char *b)
 {
 	char x[PATH_MAX], y[PATH_MAX];
 
 	return strcmp(a, b) == 0 ||
-	    (root_resolve(r->files->root, a, x) &&
-		root_resolve(r->files->root, b, y) && strcmp(x, y) == 0);
+	    (system_file_resolve(a, x) && system_file_resolve(b, y) &&
+		strcmp(x, y) == 0);
 }
 
 /* The file of r->files that path names; NULL for none. */
@@ -114,7 +115,7 @@ find_file(const struct foreign *r, const char *path)
 	const struct sshd_file *f = sshd_files_find(fs, path);
 
 	for (size_t i = 0; f == NULL && i < fs->n; i++)
-		if (fs->v[i]->there && is_same_file(r, path, fs->v[i]->path))
+		if (fs->v[i]->there && is_same_file(path, fs->v[i]->path))
 			f = fs->v[i];
 	return f;
 }
@@ -125,7 +126,7 @@ is_known(const struct foreign *r, const char *path, size_t number)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (r->line[i].number == number &&
-		    is_same_file(r, r->line[i].path, path))
+		    is_same_file(r->line[i].path, path))
 			return true;
 	return false;
 }
@@ -142,25 +143,21 @@ add_foreign(struct foreign *r, const char *path, size_t number, bool module,
 	const size_t outside = f != NULL ?
 	    sshd_block_line_outside(f->now, f->now_len, number) :
 	    number;
-	struct foreign_line *longer;
 
 	if ((f != NULL && outside == 0) || is_known(r, path, number))
 		return;
-	longer = reallocarray(r->line, r->n + 1, sizeof(*longer));
-	if (longer != NULL)
-		r->line = longer;
-	if (longer == NULL || (longer[r->n].path = strdup(path)) == NULL) {
+	if (!room_for_one(&r->line, r->n, sizeof(*r->line)) ||
+	    (r->line[r->n].path = strdup(path)) == NULL) {
 		r->failed = true;
 		return;
 	}
 	r->line[r->n].number = number;
 	r->line[r->n].outside = outside;
 	r->line[r->n].module = module;
-	r->line[r->n].reads_conf = is_same_file(r, config, KV_CONFIG_PATH);
+	r->line[r->n].reads_conf = is_same_file(config, KV_CONFIG_PATH);
 	r->n++;
 }
 
-/* Finds foreign lines of the module in one PAM service. */
 static void
 find_modules_in(struct foreign *r, const char *service)
 {
@@ -168,7 +165,7 @@ find_modules_in(struct foreign *r, const char *service)
 	struct pam_stack stack;
 
 	/* PAM does not run lines that it cannot read. */
-	(void)pam_stack_read(r->files->root, service, &stack, why, sizeof(why));
+	(void)pam_stack_read(service, &stack, why, sizeof(why));
 	for (size_t i = 0; i < stack.n; i++) {
 		const struct pam_line *l = &stack.line[i];
 
@@ -194,7 +191,7 @@ find_modules(struct foreign *r, const char *sshd_service)
 	find_modules_in(r, sshd_service);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		snprintf(pattern, sizeof(pattern), "%s*", dirs[i]);
-		if (root_glob(r->files->root, pattern, &found) != 0)
+		if (glob(pattern, 0, NULL, &found) != 0)
 			continue;
 		for (size_t k = 0; k < found.gl_pathc; k++)
 			find_modules_in(r, found.gl_pathv[k] + strlen(dirs[i]));
@@ -216,8 +213,7 @@ find_guards_in(struct foreign *r, const struct sshd_tree *t)
 			    0) ||
 		    !guard_command(l->value, &args))
 			continue;
-		if (!guard_config(args, config, sizeof(config)))
-			snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+		(void)guard_config(args, config, sizeof(config));
 		add_foreign(r, t->file[l->file].path, l->number, false, config);
 	}
 }
@@ -235,29 +231,9 @@ find_guards_of_other(void *arg, const struct sshd_start *start,
 	/* If a part cannot be read, that sshd does not start either. */
 	if (*path != '/' || strcmp(path, SSHD_TREE_TOP) == 0)
 		return;
-	if (sshd_tree_read(&t, "", path, NULL, 0, why, sizeof(why)))
+	if (sshd_tree_read(&t, path, NULL, 0, why, sizeof(why)))
 		find_guards_in(r, &t);
 	sshd_tree_free(&t);
-}
-
-static void
-ignore_unseen(void *arg, const char *place, const char *why)
-{
-	(void)arg, (void)place, (void)why;
-}
-
-static void
-find_guards(struct foreign *r, const struct sshd_tree *now)
-{
-	const struct sshd_arguments other = {
-		.arg = r,
-		.file = find_guards_of_other,
-		.unseen = ignore_unseen,
-	};
-
-	find_guards_in(r, now);
-	if (*r->files->root == '\0')
-		(void)sshd_arguments_find(&other);
 }
 
 /*
@@ -267,9 +243,15 @@ static bool
 find_foreign(struct foreign *r, const struct sshd_files *files,
     const struct sshd_tree *now, const char *service)
 {
+	const struct sshd_arguments other = {
+		.arg = r,
+		.file = find_guards_of_other,
+	};
+
 	*r = (struct foreign){ .files = files };
 	find_modules(r, service);
-	find_guards(r, now);
+	find_guards_in(r, now);
+	(void)sshd_arguments_find(&other);
 	if (r->failed)
 		cli_error("%s", strerror(ENOMEM));
 	return !r->failed;
@@ -300,16 +282,11 @@ report_staying(const struct foreign *r, bool goes_on)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct foreign_line *l = &r->line[i];
 
-		if (goes_on)
-			cli_error("note: %s%s:%zu: %s stays: this line is not "
-				  "one of keyveto's",
-			    r->files->root, l->path, l->outside,
-			    l->module ? SSHD_MODULE : "the guard");
-		else
-			cli_error("%s%s:%zu: %s stays: this line is not one of "
-				  "keyveto's",
-			    r->files->root, l->path, l->number,
-			    l->module ? SSHD_MODULE : "the guard");
+		cli_error("%s%s:%zu: %s stays: this line is not one of "
+			  "keyveto's",
+		    goes_on ? "note: " : "", l->path,
+		    goes_on ? l->outside : l->number,
+		    l->module ? SSHD_MODULE : "the guard");
 	}
 }
 
@@ -330,43 +307,39 @@ sshd_foreign_lines_allow(const struct sshd_files *files,
 	ok = !((guard || module) && change.stricter) &&
 	    !(guard && change.other_files);
 	report_staying(&r, ok);
-	if (!ok && !change.stricter)
-		cli_error(
-		    "%s" KV_CONFIG_PATH ": without keyveto's lines "
-		    "there, what stays would hand out other keys; " KEEP_LINES,
-		    files->root);
-	else if (!ok && guard)
-		cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines "
-			  "there, what stays would refuse the keys that are "
-			  "only logged now; " KEEP_LINES,
-		    files->root);
-	else if (!ok)
-		cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines "
-			  "there, what stays would refuse the keys that are "
-			  "only logged now; " KEEP_LINES ". To be rid of it, "
-			  "delete the line of " SSHD_MODULE " first",
-		    files->root);
+	if (!ok)
+		cli_error(KV_CONFIG_PATH
+		    ": without keyveto's lines there, what stays would %s; "
+		    "nothing was changed. To keep it as it is, delete the two "
+		    "marks around keyveto's lines in that file (# BEGIN "
+		    "keyveto, # END keyveto) and run this again: the lines "
+		    "then stay there%s",
+		    change.stricter ?
+			"refuse the keys that are only logged now" :
+			"hand out other keys",
+		    change.stricter && !guard ?
+			". To be rid of it, delete the line of " SSHD_MODULE
+			" first" :
+			"");
 out:
 	free_foreign(&r);
 	return ok;
 }
 
-/* Names each line that goes by KV_CONFIG_PATH. */
 static void
 report_loosened(const struct foreign *r)
 {
-	const char *root = r->files->root;
-
 	for (size_t i = 0; i < r->n; i++) {
 		const struct foreign_line *l = &r->line[i];
 
 		if (l->reads_conf)
-			cli_error("%s%s:%zu: this line is not one of "
-				  "keyveto's, and its %s goes by "
-				  "%s" KV_CONFIG_PATH ": with --warn, it would "
-				  "let in keys that it refuses now",
-			    root, l->path, l->number,
-			    l->module ? SSHD_MODULE : "guard", root);
+			cli_error(
+			    "%s:%zu: this line is not one of keyveto's, and "
+			    "its %s goes by " KV_CONFIG_PATH
+			    ": with --warn, it would let in keys that it "
+			    "refuses now",
+			    l->path, l->number,
+			    l->module ? SSHD_MODULE : "guard");
 	}
 }
 
@@ -387,14 +360,13 @@ sshd_foreign_lines_allow_warn(const struct sshd_files *files,
 	if (ok)
 		goto out;
 	report_loosened(&r);
-	cli_error("nothing was changed. Leave out --warn: keyveto sshd enable "
-		  "names who would be refused, and stops then. Or give these "
-		  "lines a file of their own, which goes on refusing: cp -pi "
-		  "%s" KV_CONFIG_PATH " %s" OWN_CONFIG
-		  "; write --config " OWN_CONFIG " behind " GUARD_NAME
-		  ", or config=" OWN_CONFIG " behind " SSHD_MODULE
-		  "; reload sshd, and run this again",
-	    files->root, files->root);
+	cli_error(
+	    "nothing was changed. Leave out --warn: keyveto sshd enable names "
+	    "who would be refused, and stops then. Or give these lines a file "
+	    "of their own, which goes on refusing: cp -pi " KV_CONFIG_PATH
+	    " " OWN_CONFIG "; write --config " OWN_CONFIG " behind " GUARD_NAME
+	    ", or config=" OWN_CONFIG " behind " SSHD_MODULE
+	    "; reload sshd, and run this again");
 out:
 	free_foreign(&r);
 	return ok;

@@ -18,18 +18,7 @@ has_keyword(const struct sshd_line *l, const char *keyword)
 	return strcasecmp(l->keyword, keyword) == 0;
 }
 
-/* The first line with the keyword in Match block number match, or NULL. */
-static const struct sshd_line *
-find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
-{
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match &&
-		    has_keyword(&t->line[i], keyword))
-			return &t->line[i];
-	return NULL;
-}
-
-/* The first such line of any Match block from index i on, or NULL. */
+/* The first line of any Match block with it, from index i on, or NULL. */
 static const struct sshd_line *
 find_in_matches(const struct sshd_tree *t, size_t i, const char *keyword)
 {
@@ -80,10 +69,10 @@ complete_blocks(const struct sshd_tree *t, struct sshd_files *files,
 		int n;
 
 		if (!has_keyword(l, "Match") ||
-		    find_in_match(t, i, present) == NULL || is_repeated(t, i))
+		    sshd_tree_find(t, i, present) == NULL || is_repeated(t, i))
 			continue;
 		if (hides)
-			again = find_in_match(t, i, principals);
+			again = sshd_tree_find(t, i, principals);
 		n = again != NULL ?
 		    asprintf(&text, "%s %s\n%s %s\n", principals, again->value,
 			keyword, value) :
@@ -132,15 +121,14 @@ sshd_matches_complete(const struct sshd_tree *t, const char *keys_files,
 
 		if (!has_keyword(match, "Match"))
 			continue;
-		file = find_in_match(t, i, "AuthorizedKeysFile");
-		command = find_in_match(t, i, "AuthorizedKeysCommand");
-		user = find_in_match(t, i, "AuthorizedKeysCommandUser");
+		file = sshd_tree_find(t, i, "AuthorizedKeysFile");
+		command = sshd_tree_find(t, i, "AuthorizedKeysCommand");
+		user = sshd_tree_find(t, i, "AuthorizedKeysCommandUser");
 		if ((command == NULL) != (user == NULL) &&
 		    (command == NULL || !sshd_words_none(command->value))) {
 			snprintf(unfit, cap,
-			    "%s%s:%zu: this Match block sets %s alone",
-			    files->root, t->file[match->file].path,
-			    match->number,
+			    "%s:%zu: this Match block sets %s alone",
+			    t->file[match->file].path, match->number,
 			    command != NULL ? "AuthorizedKeysCommand" :
 					      "AuthorizedKeysCommandUser");
 			return false;
@@ -161,16 +149,16 @@ sshd_matches_complete(const struct sshd_tree *t, const char *keys_files,
 		sshd_matches_set(t, "AuthorizedKeysFile"))) {
 		l = command_alone != NULL ? command_alone : files_alone;
 		snprintf(unfit, cap,
-		    "%s%s:%zu: this Match block and another one set one of "
+		    "%s:%zu: this Match block and another one set one of "
 		    "AuthorizedKeysFile and AuthorizedKeysCommand each",
-		    files->root, t->file[l->file].path, l->number);
+		    t->file[l->file].path, l->number);
 		return false;
 	}
 	if (hidden != NULL) {
 		snprintf(unfit, cap,
-		    "%s%s:%zu: sshd would overlook this line, since a Match "
+		    "%s:%zu: sshd would overlook this line, since a Match "
 		    "block before it sets AuthorizedKeysFile",
-		    files->root, t->file[hidden->file].path, hidden->number);
+		    t->file[hidden->file].path, hidden->number);
 		return false;
 	}
 	if (files_alone != NULL)
@@ -182,7 +170,7 @@ sshd_matches_complete(const struct sshd_tree *t, const char *keys_files,
 }
 
 void
-sshd_matches_note_bypasses(const char *root, const struct sshd_tree *t)
+sshd_matches_note_bypasses(const struct sshd_tree *t)
 {
 	const bool user_ca = ways_any_user_ca(t);
 
@@ -192,42 +180,9 @@ sshd_matches_note_bypasses(const char *root, const struct sshd_tree *t)
 		if (l->match == 0 ||
 		    !ways_line_opens(l->keyword, l->value, user_ca))
 			continue;
-		cli_error("note: %s%s:%zu: Match %s sets %s again, which "
+		cli_error("note: %s:%zu: Match %s sets %s again, which "
 			  "bypasses the guard",
-		    root, t->file[l->file].path, l->number,
+		    t->file[l->file].path, l->number,
 		    t->line[l->match - 1].value, l->keyword);
 	}
-}
-
-size_t
-sshd_matches_report_groups(const char *root, const struct sshd_tree *t)
-{
-	static const char *const others[] = {
-		"TrustedUserCAKeys",
-		"AuthorizedPrincipalsFile",
-		"HostbasedAuthentication",
-		"PubkeyAuthentication",
-	};
-	size_t n = 0;
-
-	for (size_t i = 0; *root != '\0' && i < t->n_lines; i++) {
-		const struct sshd_line *l = &t->line[i];
-		bool counts = false;
-
-		if (!has_keyword(l, "Match") ||
-		    strcasestr(l->value, "group") == NULL)
-			continue;
-		for (size_t k = 0; k < SSHD_BLOCK_KEYWORDS; k++)
-			counts |= find_in_match(t, i + 1,
-				      sshd_block_keywords[k]) != NULL;
-		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
-			counts |= find_in_match(t, i + 1, others[k]) != NULL;
-		if (!counts)
-			continue;
-		cli_error("%s%s:%zu: Match Group is answered by the groups of "
-			  "this machine, not by those below %s",
-		    root, t->file[l->file].path, l->number, root);
-		n++;
-	}
-	return n;
 }

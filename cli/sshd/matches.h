@@ -17,13 +17,6 @@ bool sshd_matches_complete(const struct sshd_tree *t, const char *keys_files,
     struct sshd_files *files, char *unfit, size_t cap);
 
 /* Prints a note for each line in a Match block that bypasses the guard. */
-void sshd_matches_note_bypasses(const char *root, const struct sshd_tree *t);
-
-/*
- * Below another root, prints a message for each Match block for groups that
- * sets where keys come from: sshd looks the groups up on this machine, which is
- * wrong. Returns the number of messages.
- */
-size_t sshd_matches_report_groups(const char *root, const struct sshd_tree *t);
+void sshd_matches_note_bypasses(const struct sshd_tree *t);
 
 #endif

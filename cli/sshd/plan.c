@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "kv_userfile.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "sshd_config/block.h"
 #include "sshd/matches.h"
 #include "sshd/usable.h"
@@ -30,8 +30,7 @@
  * false, why says why. *alonep: the command is a program without arguments.
  */
 static bool
-can_stand_before(const struct sshd_options *o, const char *command,
-    bool *alonep, char *why, size_t cap)
+can_stand_before(const char *command, bool *alonep, char *why, size_t cap)
 {
 	char *copy = strdup(command), *rest = copy;
 	const char *program = copy != NULL ? sshd_words_next(&rest) : NULL;
@@ -44,7 +43,7 @@ can_stand_before(const struct sshd_options *o, const char *command,
 		snprintf(why, cap, "%s: has a %% in the program's name, or a #",
 		    command);
 	else
-		ok = sshd_usable_program(o, program, why, cap);
+		ok = sshd_usable_program(program, why, cap);
 	free(copy);
 	return ok;
 }
@@ -67,8 +66,8 @@ write_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
  * even if it does not change.
  */
 static void
-write_principals(FILE *out, const struct sshd_options *o,
-    const struct sshd_settings *settings, struct sshd_plan *plan)
+write_principals(FILE *out, const struct sshd_settings *settings,
+    struct sshd_plan *plan)
 {
 	static const char keyword[] = "AuthorizedPrincipalsCommand";
 	const char *command = settings->principals_command, *args;
@@ -79,7 +78,7 @@ write_principals(FILE *out, const struct sshd_options *o,
 	if (sshd_words_none(command))
 		return;
 	guard = guard_command(command, &args);
-	if (!guard && can_stand_before(o, command, &alone, why, sizeof(why))) {
+	if (!guard && can_stand_before(command, &alone, why, sizeof(why))) {
 		write_chain(out, plan, keyword, command, "", user);
 		plan->principals_user = user;
 		return;
@@ -187,7 +186,7 @@ write_keys(FILE *out, const struct sshd_options *o,
 		plan->foreign_guard = true;
 		return true;
 	}
-	if (!can_stand_before(o, command, &alone, why, sizeof(why))) {
+	if (!can_stand_before(command, &alone, why, sizeof(why))) {
 		snprintf(plan->unfit, sizeof(plan->unfit),
 		    "AuthorizedKeysCommand %s", why);
 		return false;
@@ -249,8 +248,7 @@ drop_in_is_first(const struct sshd_tree *t)
  * the top of sshd_config. Sets plan->place. False after a message.
  */
 static bool
-place_lines(const struct sshd_options *o, struct sshd_files *files,
-    const char *lines, struct sshd_plan *plan)
+place_lines(struct sshd_files *files, const char *lines, struct sshd_plan *plan)
 {
 	struct sshd_file *f = sshd_files_find(files, SSHD_DROP_IN);
 	char place[PATH_MAX];
@@ -259,12 +257,12 @@ place_lines(const struct sshd_options *o, struct sshd_files *files,
 	size_t had;
 
 	plan->place = SSHD_DROP_IN;
-	if (root_resolve(o->root, SSHD_DROP_IN, place)) {
+	if (system_file_resolve(SSHD_DROP_IN, place)) {
 		planned = f->next != NULL;
 		had = planned ? f->next_len : f->base_len;
 		if (!sshd_file_insert(f, FIRST_LINE, lines))
 			return false;
-		opened = sshd_open_copy(o, &c, files, true);
+		opened = sshd_open_copy(&c, files, true);
 		first = opened && drop_in_is_first(&c.tree);
 		sshd_copy_close(&c);
 		if (first || !opened)
@@ -317,7 +315,7 @@ plan_guard(const struct sshd_options *o, const struct sshd_base *base,
 		return cli_error("%s", strerror(errno));
 	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
 	/* sshd 9.2 ignores a principals command after the keys command. */
-	write_principals(out, o, base->settings, plan);
+	write_principals(out, base->settings, plan);
 	ok = write_keys(out, o, base, plan) &&
 	    (!plan->takes_files ||
 		sshd_matches_complete(&base->copy.tree,
@@ -326,12 +324,11 @@ plan_guard(const struct sshd_options *o, const struct sshd_base *base,
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)
-		ok = place_lines(o, files, lines, plan);
+		ok = place_lines(files, lines, plan);
 	free(lines);
 	return ok;
 }
 
-/* Prints why there is no guard, and what to type. */
 static void
 report_unfit(const struct sshd_plan *plan, bool use_pam)
 {
@@ -389,7 +386,6 @@ static bool
 judge_pam(const struct sshd_options *o, const struct sshd_base *base,
     struct sshd_plan *plan)
 {
-	const char *root = o->root;
 	const struct sshd_file *f = base->pam;
 	bool readable, missing, first = false;
 	enum pam_decision decision = PAM_DECISION_SURE;
@@ -400,8 +396,8 @@ judge_pam(const struct sshd_options *o, const struct sshd_base *base,
 		return cli_error(
 		    "UsePAM is no: sshd asks no PAM module; set UsePAM yes, or "
 		    "use --guard alone");
-	readable = pam_stack_read(root, sshd_service(base->settings), &stack,
-	    why, sizeof(why));
+	readable = pam_stack_read(sshd_service(base->settings), &stack, why,
+	    sizeof(why));
 	missing = !f->there && stack.n == 0;
 	if (readable)
 		(void)ways_find_module(&stack, &first);
@@ -415,25 +411,24 @@ judge_pam(const struct sshd_options *o, const struct sshd_base *base,
 	pam_stack_free(&stack);
 	if (decision == PAM_DECISION_OTHER)
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
-		    "%.1000s%.200s: "
-		    "%s, so that PAM opens sessions by " SSHD_PAM_DIR "other, "
+		    "%.200s: %s, so that PAM opens sessions by " SSHD_PAM_DIR
+		    "other, "
 		    "and would not with keyveto's line (with the line 'session "
 		    "include other' in that file, PAM's answer stays the same)",
-		    root, f->path,
-		    f->there ? "has no session line" : "not there");
+		    f->path, f->there ? "has no session line" : "not there");
 	else if (decision == PAM_DECISION_OPEN)
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
-		    "%.1000s%.200s: no session line is sure to decide, so that "
+		    "%.200s: no session line is sure to decide, so that "
 		    "keyveto's line would decide, and PAM would let in "
 		    "somebody whom it refuses now (a line is sure to decide if "
 		    "it is required or requisite, names pam_unix.so, "
 		    "pam_limits.so, pam_permit.so or pam_deny.so, and is "
 		    "neither in a substack nor jumped over)",
-		    root, f->path);
+		    f->path);
 	if (!missing && !f->there)
-		cli_error("%s%s: not there; PAM's lines for sshd are "
+		cli_error("%s: not there; PAM's lines for sshd are "
 			  "elsewhere, copy them to this file first",
-		    root, f->path);
+		    f->path);
 	else if (!missing && !readable)
 		cli_error("%s", why);
 	else if (*plan->pam_unfit != '\0' && o->pam)
@@ -451,7 +446,7 @@ judge_pam(const struct sshd_options *o, const struct sshd_base *base,
  * after a message, also if neither the module nor the guard is put in.
  */
 static bool
-plan_pam(const char *root, struct sshd_file *file, struct sshd_plan *plan)
+plan_pam(struct sshd_file *file, struct sshd_plan *plan)
 {
 	const bool guard = plan->guard || plan->foreign_guard;
 
@@ -461,10 +456,10 @@ plan_pam(const char *root, struct sshd_file *file, struct sshd_plan *plan)
 		cli_error("note: the PAM module is left out: %s",
 		    plan->pam_unfit);
 	if (plan->pam && plan->pam_there) {
-		cli_error("note: %s%s: pam_keyveto.so is its first session "
+		cli_error("note: %s: pam_keyveto.so is its first session "
 			  "line already, by a line that is not keyveto's: "
 			  "left as it is",
-		    root, file->path);
+		    file->path);
 		plan->pam = false;
 	}
 	if (!plan->pam)
@@ -482,14 +477,16 @@ plan_pam(const char *root, struct sshd_file *file, struct sshd_plan *plan)
  * later one can still refuse. False after a message.
  */
 static bool
-plan_config(const struct sshd_options *o, const struct sshd_files *files)
+plan_config(const struct sshd_options *o, const struct sshd_files *files,
+    bool may_make)
 {
 	struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 
-	if (f->made)
-		return cli_error("%s" KV_CONFIG_PATH
-				 ": not there; make install makes it",
-		    o->root);
+	/* Of an existing one that has only keyveto's lines an empty one stays. */
+	f->made = !f->there;
+	if (f->made && !may_make)
+		return cli_error(
+		    KV_CONFIG_PATH ": not there; make install makes it");
 	return !o->warn ||
 	    sshd_file_insert(f, FIRST_LINE,
 		"OnHit warn\nOnProbable warn\nOnError allow\n"
@@ -497,25 +494,34 @@ plan_config(const struct sshd_options *o, const struct sshd_files *files)
 }
 
 bool
+sshd_plan_reads_config(const struct sshd_plan *plan,
+    const struct accounts *accounts)
+{
+	const char *const users[] = { "", plan->command_user,
+		plan->principals_user };
+
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		if ((i == 0 || *users[i] != '\0') &&
+		    !sshd_usable_filters(KV_CONFIG_PATH, users[i], accounts,
+			plan->no_verdict))
+			return false;
+	return true;
+}
+
+bool
 sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
     const struct sshd_base *base, struct sshd_files *files,
     const struct accounts *accounts)
 {
-	const char *conf = KV_CONFIG_PATH;
-
 	plan->command_user = plan->principals_user = "";
 	return (!plan->pam || judge_pam(o, base, plan)) &&
 	    (!plan->guard || plan_guard_or_none(o, base, files, plan)) &&
-	    plan_pam(o->root, base->pam, plan) && plan_config(o, files) &&
-	    (!plan->guard || sshd_usable_guard(o, SSHD_GUARD_PATH)) &&
-	    (!plan->pam || sshd_usable_module(o, SSHD_MODULE)) &&
-	    sshd_usable_filters(o, conf, "", accounts) &&
-	    (*plan->command_user == '\0' ||
-		sshd_usable_filters(o, conf, plan->command_user, accounts)) &&
-	    (*plan->principals_user == '\0' ||
-		sshd_usable_filters(o, conf, plan->principals_user,
-		    accounts)) &&
-	    sshd_open_copy(o, &plan->next, files, true);
+	    plan_pam(base->pam, plan) &&
+	    plan_config(o, files, plan->no_verdict) &&
+	    (!plan->guard || sshd_usable_guard(SSHD_GUARD_PATH)) &&
+	    (!plan->pam || sshd_usable_module(SSHD_MODULE)) &&
+	    (plan->no_verdict || sshd_plan_reads_config(plan, accounts)) &&
+	    sshd_open_copy(&plan->next, files, true);
 }
 
 bool

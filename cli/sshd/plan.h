@@ -14,6 +14,7 @@ struct sshd_plan {
 	bool pam_alone;	    /* the module works without a guard */
 	bool foreign_guard; /* a line that is not keyveto's sets the guard */
 	bool connection;    /* this sshd has the token %C */
+	bool no_verdict;    /* and with --warn, nobody needs one */
 	/* Why the guard would change more than who is refused; "" if not. */
 	char unfit[SSHD_WHY_BYTES + 256];
 	bool pam_there; /* a line that is not keyveto's has the module */
@@ -29,12 +30,20 @@ struct sshd_plan {
 /*
  * Fills in next of the files and of the plan, by sshd's settings without
  * keyveto's lines. The caller sets plan->guard and plan->pam to what is wanted,
- * and the rest to zeroes; they become false, after a note, if no line is needed
+ * plan->no_verdict, and the rest to zeroes; they become false, after a note, if no line is needed
  * or possible. False after a message. Always call sshd_copy_close for
  * plan->next.
  */
 bool sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
     const struct sshd_base *base, struct sshd_files *files,
+    const struct accounts *accounts);
+
+/*
+ * Whether each account that the guard runs as, and root, gets a verdict by
+ * keyveto.conf as it is, or with no_verdict, goes by its OnError allow. False
+ * after a message.
+ */
+bool sshd_plan_reads_config(const struct sshd_plan *plan,
     const struct accounts *accounts);
 
 /*

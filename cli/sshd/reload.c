@@ -2,14 +2,18 @@
 /*
  * sshd/reload: makes the running sshd read its configuration again.
  */
+#include <sys/stat.h>
+
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "host/program.h"
-#include "host/root_file.h"
 #include "host/sshd_process.h"
+#include "host/system_file.h"
 #include "sshd/sshd.h"
 
 #define SYSTEMCTL "/usr/bin/systemctl"
@@ -35,7 +39,7 @@ signal_listener(const char *path)
 	bool ok;
 
 	/* PidFile may be none. */
-	if (*path != '/' || (text = root_read("", path, &len)) == NULL)
+	if (*path != '/' || (text = system_file_read(path, &len)) == NULL)
 		return false;
 	text[strcspn(text, "\r\n \t")] = '\0';
 	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
@@ -43,6 +47,24 @@ signal_listener(const char *path)
 	    kill((pid_t)pid, SIGHUP) == 0;
 	free(text);
 	return ok;
+}
+
+/*
+ * Whether systemd runs, and with these files: in a chroot, systemctl does
+ * nothing, and says that it is done; with other mounts, it reloads an sshd that
+ * reads other files.
+ */
+static bool
+has_systemd(void)
+{
+	struct stat first, ours;
+
+	if (access("/run/systemd/system", F_OK) == -1)
+		return false;
+	if (stat("/proc/1/root/", &first) == -1)
+		return errno != ENOENT;
+	return stat("/", &ours) == 0 && io_is_same(&first, &ours) &&
+	    !sshd_process_is_elsewhere("1");
 }
 
 bool
@@ -54,7 +76,7 @@ sshd_reload(const char *dump)
 		{ "ssh.service", "ssh.socket" },
 		{ "sshd.service", "sshd.socket" },
 	};
-	const size_t n = access("/run/systemd/system", F_OK) == 0 ? 2 : 0;
+	const size_t n = has_systemd() ? 2 : 0;
 	char path[SSHD_VALUE_BYTES];
 
 	/*

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/same_keys.h"
+/*
+ * sshd/same_keys: whether sshd gets the same keys for each account with
+ * keyveto's lines as without them.
+ */
+#include "sshd/reasons.h"
 
 #include <sys/wait.h>
 

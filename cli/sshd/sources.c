@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/sources.h"
+/*
+ * sshd/sources: whether sshd takes the keys of each account from the same
+ * places after a change as now. Keyveto's own lines name these places in
+ * another way, as files behind the guard. Who has taken some of its marks out
+ * has made some of its lines his own, and without the others sshd could take
+ * keys from more places, or from fewer.
+ */
+#include "sshd/reasons.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +66,6 @@ free_sources(struct sources *s)
 	free(s->v);
 }
 
-/* Adds a copy of new. */
 static void
 add_source(struct sources *s, struct source new)
 {
@@ -137,7 +143,6 @@ add_command(struct sources *s, int what, const char *command, const char *user)
 	add_source(s, new);
 }
 
-/* Adds all that the values name. */
 static void
 add_values(const struct comparison *c, struct sources *s,
     const struct values *values)
@@ -232,7 +237,6 @@ report(struct comparison *c, const char *who, const struct source *s,
 	cli_error("%s: %s %s would %s", who, kind[s->what], s->text, what);
 }
 
-/* Compares the values of somebody, whom who names. */
 static void
 compare(struct comparison *c, const char *who, const struct values *now,
     const struct values *next)
@@ -265,17 +269,6 @@ values_of(const struct sshd_settings *s)
 	    s->principals_command, s->principals_user } };
 }
 
-/* The first line of Match block number match with the keyword, or NULL. */
-static const struct sshd_line *
-find_line(const struct sshd_tree *t, size_t match, const char *keyword)
-{
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match &&
-		    strcasecmp(t->line[i].keyword, keyword) == 0)
-			return &t->line[i];
-	return NULL;
-}
-
 /* The number of the next Match block after number match, or 0. */
 static size_t
 next_match(const struct sshd_tree *t, size_t match)
@@ -299,12 +292,12 @@ compare_match(struct comparison *c, size_t a, size_t b)
 	struct values before = values_of(c->all_now),
 		      after = values_of(c->all_next), other;
 	bool lost[VALUES] = { false }, any = false;
-	char who[sizeof(c->o->root) + SSHD_WHY_BYTES];
+	char who[SSHD_WHY_BYTES];
 
 	for (int k = 0; k < VALUES; k++) {
-		const struct sshd_line *was = find_line(now, a,
+		const struct sshd_line *was = sshd_tree_find(now, a,
 		    sshd_block_keywords[k]);
-		const struct sshd_line *is = find_line(next, b,
+		const struct sshd_line *is = sshd_tree_find(next, b,
 		    sshd_block_keywords[k]);
 
 		if (was != NULL)
@@ -316,7 +309,7 @@ compare_match(struct comparison *c, size_t a, size_t b)
 	}
 	if (!any)
 		return;
-	snprintf(who, sizeof(who), "%s%.1000s:%zu: Match %.500s", c->o->root,
+	snprintf(who, sizeof(who), "%.1000s:%zu: Match %.500s",
 	    now->file[match->file].path, match->number, match->value);
 	compare(c, who, &before, &after);
 	for (size_t i = 0; i < next->n_lines; i++)
@@ -375,7 +368,7 @@ compare_accounts(struct comparison *c)
 	const struct sshd sshd = { .path = c->o->sshd, .config = c->next->top };
 	struct accounts accounts = { 0 };
 	struct sshd_overview overview;
-	bool ok = sshd_find_accounts(c->o, &accounts);
+	bool ok = sshd_find_accounts(&accounts);
 	size_t *like, *of_kind;
 
 	sshd_overview(&sshd, &overview);
@@ -464,7 +457,7 @@ sshd_sources_advise(const struct sshd_files *files, const char *before,
 	for (size_t i = 0; out != NULL && i < files->n; i++)
 		if (files->v[i]->blocks > 0 &&
 		    files->v[i]->whose == SSHD_FILE_SSHDS)
-			fprintf(out, " %s%s", files->root, files->v[i]->path);
+			fprintf(out, " %s", files->v[i]->path);
 	if (out != NULL && fclose(out) == 0)
 		cli_error("nothing was changed. %s, delete keyveto's marks "
 			  "(# BEGIN keyveto, # END keyveto), and no line, "

@@ -2,13 +2,14 @@
 /* keyveto sshd: puts keyveto into sshd, and takes it out. */
 #include "sshd/sshd.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "host/root_file.h"
+#include "sshd/state.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600
@@ -35,27 +36,11 @@ const struct cli_command cli_sshd = {
 	.run = run_sshd,
 };
 
-static bool
-read_root(const struct cli_option *option)
-{
-	struct sshd_options *o = option->arg;
-	char why[SSHD_WHY_BYTES];
-	size_t len = strlen(optarg);
-
-	while (len > 1 && optarg[len - 1] == '/')
-		len--;
-	if (len >= sizeof(o->root))
-		return cli_error("--root: the name is too long");
-	snprintf(o->root, sizeof(o->root), "%.*s", (int)len, optarg);
-	return root_hold(o->root, why, sizeof(why)) || cli_error("%s", why);
-}
-
 int
 sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o)
 {
 	const struct cli_option options[] = {
-		{ .name = "root", .read = read_root, .arg = o },
 		{ .name = "sshd", .text = &o->sshd, .path = true },
 		{ .name = "timeout",
 		    .number = &o->timeout,
@@ -81,12 +66,6 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 		cli_error("%s takes no argument %s", cmd->name, argv[optind]);
 		return cli_usage_error(cmd);
 	}
-	if (o->reload && *o->root != '\0') {
-		cli_error("--reload is for the sshd of this machine, not for "
-			  "one below %s",
-		    o->root);
-		return CLI_UNCHECKED;
-	}
 	if (geteuid() == 0)
 		return -1;
 	cli_error("only root can ask sshd for its settings: run it as root");
@@ -94,8 +73,8 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 bool
-sshd_try_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_files *fs, bool next, char *why, size_t cap)
+sshd_try_copy(struct sshd_copy *c, const struct sshd_files *fs, bool next,
+    char *why, size_t cap)
 {
 	struct sshd_change *change = NULL;
 	size_t n = 0;
@@ -106,18 +85,17 @@ sshd_try_copy(const struct sshd_options *o, struct sshd_copy *c,
 		snprintf(why, cap, "%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_copy_open(c, o->root, change, n, why, cap);
+	ok = sshd_copy_open(c, change, n, why, cap);
 	free(change);
 	return ok;
 }
 
 bool
-sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_files *fs, bool next)
+sshd_open_copy(struct sshd_copy *c, const struct sshd_files *fs, bool next)
 {
 	char why[SSHD_WHY_BYTES];
 
-	return sshd_try_copy(o, c, fs, next, why, sizeof(why)) ||
+	return sshd_try_copy(c, fs, next, why, sizeof(why)) ||
 	    cli_error("%s", why);
 }
 
@@ -126,8 +104,7 @@ sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
     const char *user)
 {
 	char why[SSHD_WHY_BYTES];
-	char *dump = sshd_copy_ask(o->sshd, c, *o->root != '\0', user, why,
-	    sizeof(why));
+	char *dump = sshd_copy_ask(o->sshd, c, user, why, sizeof(why));
 
 	if (dump == NULL)
 		cli_error("%s", why);
@@ -157,28 +134,72 @@ sshd_service(const struct sshd_settings *s)
 }
 
 bool
-sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
+sshd_find_accounts(struct accounts *a)
 {
-	FILE *f = NULL;
-	bool ok;
-	int fd;
+	return accounts_add_all(a) ||
+	    cli_error("/etc/passwd: the list of accounts: %s", strerror(errno));
+}
 
-	if (*o->root != '\0') {
-		fd = root_open(o->root, "/etc/passwd", O_RDONLY);
-		if (fd == -1 && errno == ENOENT) {
-			cli_error("note: %s/etc/passwd: not there: no account "
-				  "is known, and none can be looked at",
-			    o->root);
-			return true;
-		}
-		f = fd != -1 ? fdopen(fd, "r") : NULL;
+/*
+ * Reads sshd's configuration into now, and into files all that enable and
+ * disable may change: sshd's files, keyveto.conf, and the kept ones. kept says
+ * whether enable made a file, which sshd_files_add can only guess. False after
+ * a message.
+ */
+static bool
+read_files(bool needs_all, struct sshd_copy *now, struct sshd_files *files,
+    const struct sshd_state *kept)
+{
+	const struct sshd_file *top = NULL;
+	char why[SSHD_WHY_BYTES];
+
+	if (!needs_all && (top = sshd_files_add(files, SSHD_TREE_TOP)) == NULL)
+		return false;
+	/* sshd_base_read says which part cannot be read. */
+	if (!sshd_try_copy(now, top != NULL && !top->there ? files : NULL,
+		false, why, sizeof(why)) &&
+	    needs_all)
+		return cli_error("%s", why);
+	for (size_t i = 0; i < now->tree.n_files; i++)
+		if (sshd_files_add(files, now->tree.file[i].path) == NULL)
+			return false;
+	if (sshd_files_add(files, SSHD_DROP_IN) == NULL ||
+	    sshd_files_add(files, KV_CONFIG_PATH) == NULL)
+		return false;
+	for (size_t i = 0; i < kept->n; i++) {
+		const struct sshd_kept *k = &kept->v[i];
+		struct sshd_file *f = sshd_files_add(files, k->path);
+
+		if (f == NULL)
+			return false;
+		if (f->blocks > 0)
+			f->made = !k->there;
 	}
-	ok = (f != NULL || *o->root == '\0') && accounts_add_file(a, f);
-	if (f != NULL)
-		fclose(f);
-	if (!ok)
-		cli_error("%s: the list of accounts: %s",
-		    *o->root != '\0' ? o->root : "/etc/passwd",
-		    strerror(errno));
-	return ok;
+	return true;
+}
+
+int
+sshd_change(const struct cli_command *cmd, int argc, char **argv,
+    bool needs_all, sshd_change_fn *change)
+{
+	struct sshd_options o;
+	struct sshd_files files = { 0 };
+	struct sshd_copy now = { 0 };
+	struct sshd_state kept;
+	int status, lock;
+
+	if ((status = sshd_read_options(cmd, argc, argv, &o)) != -1)
+		return status;
+	umask(022);
+	if (!sshd_state_lock(&lock))
+		return CLI_UNCHECKED;
+	status = sshd_state_load(&kept) &&
+		read_files(needs_all, &now, &files, &kept) ?
+	    change(&o, &now, &files, &kept) :
+	    CLI_UNCHECKED;
+	sshd_copy_close(&now);
+	sshd_files_free(&files);
+	sshd_state_free(&kept);
+	sshd_state_unlock(lock);
+	return status;
 }

@@ -30,7 +30,6 @@
 extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
 
 struct sshd_options {
-	char root[4096];  /* --root; "" for this machine */
 	const char *sshd; /* --sshd: the program that is asked */
 	uint64_t timeout; /* --timeout, in seconds */
 	bool guard, pam, warn, yes, dry_run, reload, json;
@@ -62,19 +61,18 @@ int sshd_change(const struct cli_command *cmd, int argc, char **argv,
     bool needs_all, sshd_change_fn *change);
 
 /*
- * Copies sshd's configuration below o->root: as it is if fs is NULL, else with
- * fs in place of its files, without keyveto's lines, or as enable plans them if
- * next is true. False after a message. Always call sshd_copy_close, even after
- * a failure.
+ * Copies sshd's configuration: as it is if fs is NULL, else with fs in place of
+ * its files, without keyveto's lines, or as enable plans them if next is true.
+ * False after a message. Always call sshd_copy_close, even after a failure.
  */
-bool sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_files *fs, bool next);
+bool sshd_open_copy(struct sshd_copy *c, const struct sshd_files *fs,
+    bool next);
 /*
  * The same with a sentence in why instead of a message. c->tree then has what
  * can be read, and sshd cannot be asked about c.
  */
-bool sshd_try_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_files *fs, bool next, char *why, size_t cap);
+bool sshd_try_copy(struct sshd_copy *c, const struct sshd_files *fs, bool next,
+    char *why, size_t cap);
 /*
  * What "sshd -T" prints for user about the copy (NULL: for no user); the caller
  * frees it. NULL after a message.
@@ -87,9 +85,7 @@ struct sshd_settings *sshd_ask_settings(const struct sshd_options *o,
 
 /*
  * Whether "sshd -T" prints the same settings about c, a copy of the unchanged
- * files, as about sshd's own configuration file. False after a message. True,
- * without asking, below another root: the sshd that runs here does not read
- * those files.
+ * files, as about sshd's own configuration file. False after a message.
  */
 bool sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c);
 
@@ -110,10 +106,7 @@ bool sshd_reload(const char *dump);
 /* The PAM service that sshd uses by its settings; NULL: they are not known. */
 const char *sshd_service(const struct sshd_settings *s);
 
-/*
- * Adds the accounts of the machine at o->root to a. False after a message. A
- * root without /etc/passwd has no accounts: true, after a message.
- */
-bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+/* Adds the accounts of this machine to a. False after a message. */
+bool sshd_find_accounts(struct accounts *a);
 
 #endif

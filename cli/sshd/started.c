@@ -5,7 +5,7 @@
  * include the files that enable writes, and enable has not looked at that
  * sshd's accounts.
  */
-#include "sshd/started.h"
+#include "sshd/reasons.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "kv_config.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
@@ -39,8 +39,9 @@ is_usual_file(const char *path)
 
 	if (strcmp(path, SSHD_TREE_TOP) == 0)
 		return true;
-	return *path == '/' && root_resolve("", path, its) &&
-	    root_resolve("", SSHD_TREE_TOP, usual) && strcmp(its, usual) == 0;
+	return *path == '/' && system_file_resolve(path, its) &&
+	    system_file_resolve(SSHD_TREE_TOP, usual) &&
+	    strcmp(its, usual) == 0;
 }
 
 static void
@@ -85,10 +86,10 @@ include_matches(const struct sshd_line *l, const char *place)
 		    strrchr(word, '/') + 1 :
 		    word;
 		folder[strlen(folder) - strlen(name)] = '\0';
-		if (root_glob("", folder, &folders) != 0)
+		if (glob(folder, 0, NULL, &folders) != 0)
 			continue;
 		for (size_t i = 0; i < folders.gl_pathc && !found; i++)
-			found = root_resolve("", folders.gl_pathv[i], its) &&
+			found = system_file_resolve(folders.gl_pathv[i], its) &&
 			    strncmp(place, its, strlen(its)) == 0 &&
 			    place[strlen(its)] == '/' &&
 			    fnmatch(name, place + strlen(its) + 1,
@@ -105,11 +106,11 @@ tree_includes(const struct sshd_tree *t, const struct sshd_file *f)
 {
 	char place[PATH_MAX], its[PATH_MAX];
 
-	if (!root_resolve("", f->path, place))
+	if (!system_file_resolve(f->path, place))
 		snprintf(place, sizeof(place), "%s", f->path);
 	for (size_t i = 0; i < t->n_files; i++)
 		if (strcmp(t->file[i].path, f->path) == 0 ||
-		    (root_resolve("", t->file[i].path, its) &&
+		    (system_file_resolve(t->file[i].path, its) &&
 			strcmp(its, place) == 0))
 			return true;
 	for (size_t i = 0; i < t->n_lines; i++)
@@ -138,16 +139,14 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		if (f->whose != SSHD_FILE_SSHDS ||
 		    (f->next == NULL && f->blocks == 0) || !tree_includes(t, f))
 			continue;
-		return cli_error(sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
-			"%s: its configuration is %s, which includes %s, where "
-			"keyveto's lines for another sshd go; nothing was "
-			"changed: run 'keyveto sshd disable --reload', then "
-			"use --pam alone, which writes no file of sshd's" :
-			"%s: its configuration is %s, which includes %s, where "
-			"keyveto's lines for another sshd go; nothing was "
-			"changed: use --pam alone, which writes no file of "
-			"sshd's",
-		    start->place, path, f->path);
+		return cli_error(
+		    "%s: its configuration is %s, which includes %s, where "
+		    "keyveto's lines for another sshd go; nothing was changed: "
+		    "%suse --pam alone, which writes no file of sshd's",
+		    start->place, path, f->path,
+		    sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
+			"run 'keyveto sshd disable --reload', then " :
+			"");
 	}
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
@@ -188,7 +187,7 @@ file_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    start->place, path);
 	if ((change = sshd_files_changes(s->files, true, &n)) == NULL)
 		return cli_error("%s", strerror(errno));
-	ok = sshd_tree_read(&t, "", path, change, n, why, sizeof(why));
+	ok = sshd_tree_read(&t, path, change, n, why, sizeof(why));
 	if (!ok)
 		cli_error("%s: its configuration is %s, and whether that "
 			  "includes keyveto's lines cannot be told: %s",
@@ -209,12 +208,9 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
 	if (s->files == NULL) {
-		cli_error(start->listens ?
-			"note: %s: its configuration is %s, and not looked at: "
-			"ask keyveto doctor --sshd-config %s" :
-			"%s: its configuration is %s, and not looked at: "
-			"ask keyveto doctor --sshd-config %s",
-		    start->place, path, path);
+		cli_error("%s%s: its configuration is %s, and not looked at: "
+			  "ask keyveto doctor --sshd-config %s",
+		    start->listens ? "note: " : "", start->place, path, path);
 		s->bad |= !start->listens;
 	} else if (!file_is_unaffected(s, start, path))
 		s->bad = true;
@@ -230,19 +226,18 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 {
 	struct started *s = arg;
 
-	if (start->file == NULL || is_usual_file(start->file))
+	if (!start->other_config &&
+	    (start->file == NULL || is_usual_file(start->file)))
 		s->usual++;
 	else
 		s->other++;
 	if (*s->settings->service != '\0' ||
 	    strcmp(name, sshd_service(s->settings)) == 0)
 		return;
-	cli_error(s->files != NULL ?
-		"note: %s: its PAM service is %s, by the name that it was "
-		"started by: PAM does not ask the module in %s for it" :
-		"%s: its PAM service is %s, by the name that it was "
-		"started by: PAM does not ask the module in %s for it",
-	    start->place, name, sshd_service(s->settings));
+	cli_error("%s%s: its PAM service is %s, by the name that it was "
+		  "started by: PAM does not ask the module in %s for it",
+	    s->files != NULL ? "note: " : "", start->place, name,
+	    sshd_service(s->settings));
 	s->bad |= s->files == NULL;
 }
 
@@ -253,7 +248,6 @@ note_unseen(void *arg, const char *place, const char *why)
 	cli_error("note: %s: %s", place, why);
 }
 
-/* Checks the arguments of every sshd of this machine; prints messages. */
 static void
 check_arguments(struct started *s)
 {
@@ -276,8 +270,6 @@ sshd_started_allows(const struct sshd_files *files, const char *dump,
 		.dump = dump,
 		.settings = settings };
 
-	if (*files->root != '\0')
-		return true;
 	check_arguments(&s);
 	if (s.option &&
 	    (sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
@@ -293,13 +285,10 @@ sshd_started_allows(const struct sshd_files *files, const char *dump,
 }
 
 bool
-sshd_started_goes_by(const char *root, const char *dump,
-    const struct sshd_settings *settings)
+sshd_started_goes_by(const char *dump, const struct sshd_settings *settings)
 {
 	struct started s = { .dump = dump, .settings = settings };
 
-	if (*root != '\0')
-		return true;
 	check_arguments(&s);
 	/* If an sshd reads SSHD_TREE_TOP, the answer is about that one. */
 	if (s.other > 0 && s.usual == 0) {

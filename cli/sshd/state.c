@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "base/io.h"
 #include "kv_config.h"
 
@@ -23,47 +23,45 @@
 #define MANIFEST "manifest.json"
 
 static bool
-print_error(const char *root, const char *name)
+print_error(const char *name)
 {
-	return cli_error("%s" KV_STATEDIR "/%s: %s", root, name,
-	    strerror(errno));
+	return cli_error(KV_STATEDIR "/%s: %s", name, strerror(errno));
 }
 
 /* -1 after a message. */
 static int
-open_statedir(const char *root)
+open_statedir(void)
 {
-	int fd = root_open(root, KV_STATEDIR, O_RDONLY | O_DIRECTORY);
+	int fd = system_file_open(KV_STATEDIR, O_RDONLY | O_DIRECTORY);
 
 	if (fd == -1)
-		cli_error("%s" KV_STATEDIR ": %s; make install makes it", root,
+		cli_error(KV_STATEDIR ": %s; make install makes it",
 		    strerror(errno));
 	return fd;
 }
 
 bool
-sshd_state_lock(const char *root, int *fdp)
+sshd_state_lock(int *fdp)
 {
 	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-	int dir = open_statedir(root), fd;
+	int dir = open_statedir(), fd;
 
 	*fdp = -1;
 	if (dir == -1)
 		return false;
 	for (;;) {
 		if ((fd = openat(dir, LOCK, flags, 0600)) == -1) {
-			print_error(root, LOCK);
+			print_error(LOCK);
 			break;
 		}
 		if (!io_lock(fd)) {
 			if (errno == EWOULDBLOCK)
-				cli_error("%s" KV_STATEDIR "/" LOCK
-					  ": another keyveto sshd is at work; "
-					  "wait until it has ended, then run "
-					  "this again",
-				    root);
+				cli_error(KV_STATEDIR
+				    "/" LOCK
+				    ": another keyveto sshd is at work; wait "
+				    "until it has ended, then run this again");
 			else
-				print_error(root, LOCK);
+				print_error(LOCK);
 			close(fd);
 			fd = -1;
 			break;
@@ -79,13 +77,13 @@ sshd_state_lock(const char *root, int *fdp)
 }
 
 void
-sshd_state_unlock(const char *root, int fd)
+sshd_state_unlock(int fd)
 {
 	int dir;
 
 	if (fd == -1)
 		return;
-	dir = root_open(root, KV_STATEDIR, O_RDONLY | O_DIRECTORY);
+	dir = system_file_open(KV_STATEDIR, O_RDONLY | O_DIRECTORY);
 	if (dir != -1) {
 		(void)unlinkat(dir, LOCK, 0);
 		close(dir);
@@ -192,7 +190,7 @@ write_state(int dir, const struct sshd_files *fs, bool now)
 bool
 sshd_state_save(const struct sshd_files *fs, bool now)
 {
-	int parent = open_statedir(fs->root), dir = -1;
+	int parent = open_statedir(), dir = -1;
 	bool ok;
 
 	if (parent == -1)
@@ -209,7 +207,7 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 		    renameat(parent, NEW, parent, NAME) == 0 &&
 		    fsync(parent) == 0;
 	if (!ok) {
-		print_error(fs->root, NEW);
+		print_error(NEW);
 		(void)remove_dir(parent, NEW);
 	}
 	io_close(dir);
@@ -218,23 +216,23 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 }
 
 bool
-sshd_state_remove(const char *root)
+sshd_state_remove(void)
 {
-	int parent = open_statedir(root);
+	int parent = open_statedir();
 	bool ok;
 
 	if (parent == -1)
 		return false;
 	ok = (remove_dir(parent, NEW) && remove_dir(parent, NAME) &&
 		 fsync(parent) == 0) ||
-	    print_error(root, NAME);
+	    print_error(NAME);
 	close(parent);
 	return ok;
 }
 
 /* Reads the files that the manifest names. */
 static bool
-read_manifest(const char *root, struct sshd_state *s, const json_t *all)
+read_manifest(struct sshd_state *s, const json_t *all)
 {
 	const json_t *list = json_object_get(all, "files");
 	const size_t n = json_array_size(list);
@@ -258,7 +256,7 @@ read_manifest(const char *root, struct sshd_state *s, const json_t *all)
 		if (there) {
 			snprintf(place, sizeof(place), SSHD_STATE_DIR "/%s",
 			    name);
-			k->text = root_read(root, place, &k->len);
+			k->text = system_file_read(place, &k->len);
 			if (k->text == NULL)
 				return false;
 		}
@@ -272,27 +270,27 @@ read_manifest(const char *root, struct sshd_state *s, const json_t *all)
 }
 
 bool
-sshd_state_load(const char *root, struct sshd_state *s)
+sshd_state_load(struct sshd_state *s)
 {
 	json_t *all;
 	char *text;
 	size_t len;
 
 	*s = (struct sshd_state){ 0 };
-	text = root_read(root, SSHD_STATE_DIR "/" MANIFEST, &len);
+	text = system_file_read(SSHD_STATE_DIR "/" MANIFEST, &len);
 	if (text == NULL)
-		return errno == ENOENT || print_error(root, NAME "/" MANIFEST);
+		return errno == ENOENT || print_error(NAME "/" MANIFEST);
 	errno = 0;
 	all = json_loadb(text, len, 0, NULL);
 	free(text);
-	s->found = all != NULL && read_manifest(root, s, all);
+	s->found = all != NULL && read_manifest(s, all);
 	if (!s->found && errno == ENOMEM)
-		print_error(root, NAME);
+		print_error(NAME);
 	else if (!s->found)
-		cli_error("%s" SSHD_STATE_DIR "/" MANIFEST ": damaged; the "
-			  "files that enable kept are beside it. To go on "
-			  "without them, move %s" SSHD_STATE_DIR " away",
-		    root, root);
+		cli_error(SSHD_STATE_DIR
+		    "/" MANIFEST
+		    ": damaged; the files that enable kept are beside it. To "
+		    "go on without them, move " SSHD_STATE_DIR " away");
 	json_decref(all);
 	return s->found;
 }

@@ -14,7 +14,7 @@
 
 /* A file as it was before enable. */
 struct sshd_kept {
-	char *path; /* below root */
+	char *path;
 	bool there;
 	char *text; /* without keyveto's lines; NULL if there is false */
 	size_t len;
@@ -31,14 +31,14 @@ struct sshd_state {
  * Takes the lock that keeps two runs from undoing each other. Does not wait.
  * *fdp is for sshd_state_unlock. False after a message.
  */
-bool sshd_state_lock(const char *root, int *fdp);
-void sshd_state_unlock(const char *root, int fd);
+bool sshd_state_lock(int *fdp);
+void sshd_state_unlock(int fd);
 
 /*
  * Reads the state. If there is none: true, and s->found is false. False after a
  * message. Always call sshd_state_free, even after a failure.
  */
-bool sshd_state_load(const char *root, struct sshd_state *s);
+bool sshd_state_load(struct sshd_state *s);
 void sshd_state_free(struct sshd_state *s);
 
 /*
@@ -47,6 +47,6 @@ void sshd_state_free(struct sshd_state *s);
  */
 bool sshd_state_save(const struct sshd_files *fs, bool now);
 /* Removes the state, if there is one. False after a message. */
-bool sshd_state_remove(const char *root);
+bool sshd_state_remove(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/room.h"
 #include "sshd/matches.h"
 #include "sshd/sshd.h"
-#include "sshd/started.h"
+#include "sshd/reasons.h"
 #include "accounts/ask.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
@@ -42,9 +42,8 @@ struct status {
 	size_t n;
 	struct part *part;
 	size_t n_parts;
-	bool keys_by_origin; /* a Match block lets some clients use keys */
-	char **command;	     /* that were named as not judged */
-	size_t n_commands;
+	bool keys_by_origin;	 /* a Match block lets some clients use keys */
+	struct texts commands;	 /* that were named as not judged */
 	bool pam;		 /* the module judges in every service */
 	bool unguarded, unknown; /* exit status 1 or 2 */
 };
@@ -89,8 +88,7 @@ add_guard(struct status *s, const char *command, const char *user)
 		return;
 	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
 	(void)add_part(s, GUARD, path, "", &at);
-	if (!guard_config(args, config, sizeof(config)))
-		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	(void)guard_config(args, config, sizeof(config));
 	(void)add_part(s, CONFIG, config, strcmp(user, "root") == 0 ? "" : user,
 	    &at);
 }
@@ -103,7 +101,6 @@ static bool
 service_judges(struct status *s, const char *service)
 {
 	char why[SSHD_WHY_BYTES], config[PATH_MAX];
-	const char *root = s->o->root;
 	const struct pam_line *l;
 	struct pam_stack stack;
 	bool judges = false;
@@ -111,7 +108,7 @@ service_judges(struct status *s, const char *service)
 
 	if (!add_part(s, SERVICE, service, "", &at))
 		return at < s->n_parts && s->part[at].judges;
-	if (!pam_stack_read(root, service, &stack, why, sizeof(why))) {
+	if (!pam_stack_read(service, &stack, why, sizeof(why))) {
 		cli_error("%s", why);
 		s->unknown = true;
 		pam_stack_free(&stack);
@@ -119,22 +116,22 @@ service_judges(struct status *s, const char *service)
 	}
 	l = ways_find_module(&stack, &judges);
 	if (judges) {
-		judges = sshd_usable_module(s->o, l->module);
+		judges = sshd_usable_module(l->module);
 		if (pam_decision_judge(&stack, WAYS_MODULE) !=
 		    PAM_DECISION_SURE)
-			cli_error("note: %s%s:%u: this line decides the stack: "
+			cli_error("note: %s:%u: this line decides the stack: "
 				  "no other session line is sure to decide it",
-			    root, l->file, l->line);
+			    l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
 		(void)add_part(s, CONFIG, config, "", &other);
 	} else if (l != NULL && strcmp(l->control, "requisite") != 0)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
-		    root, l->file, l->line);
+		cli_error("note: %s:%u: pam_keyveto.so is not requisite",
+		    l->file, l->line);
 	else if (l != NULL)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not the first "
+		cli_error("note: %s:%u: pam_keyveto.so is not the first "
 			  "session line; what comes before it may hide the key "
 			  "from it",
-		    root, l->file, l->line);
+		    l->file, l->line);
 	s->part[at].judges = judges;
 	pam_stack_free(&stack);
 	return judges;
@@ -155,25 +152,25 @@ check_parts(struct status *s)
 		const struct part *p = &s->part[i];
 
 		if (p->kind == GUARD)
-			s->unknown |= !sshd_usable_guard(s->o, p->name);
+			s->unknown |= !sshd_usable_guard(p->name);
 		if (p->kind != CONFIG)
 			continue;
-		if (!sshd_usable_filters(s->o, p->name, p->user,
-			&s->accounts) ||
-		    !sshd_usable_open(s->o, p->name, NULL, &judging)) {
+		if (!sshd_usable_filters(p->name, p->user, &s->accounts,
+			false) ||
+		    !sshd_usable_open(p->name, NULL, &judging)) {
 			s->unknown = true;
 			continue;
 		}
 		if (config->on_hit != KV_ACTION_DENY) {
-			cli_error("%s%s: OnHit warn: listed keys are let in, "
+			cli_error("%s: OnHit warn: listed keys are let in, "
 				  "and logged",
-			    s->o->root, p->name);
+			    p->name);
 			s->unguarded = true;
 		} else if (config->on_probable != KV_ACTION_DENY &&
 		    judging.judge.n_filters > 0) {
-			cli_error("%s%s: OnProbable warn: keys that only "
+			cli_error("%s: OnProbable warn: keys that only "
 				  "filters list are let in, and logged",
-			    s->o->root, p->name);
+			    p->name);
 			s->unguarded = true;
 		}
 		(void)judging_close(&judging, why);
@@ -197,16 +194,12 @@ note_command(struct status *s, const struct sshd_settings *settings)
 	char text[SSHD_VALUE_BYTES], why[ASK_WHY_BYTES];
 	const struct ask_command c = { text, (char *)settings->keys_user };
 
-	if (*s->o->root != '\0' ||
-	    !ask_find(settings->keys_command, text, sizeof(text)) ||
+	if (!ask_find(settings->keys_command, text, sizeof(text)) ||
 	    ask_is_possible(&c, why))
 		return;
-	for (size_t i = 0; i < s->n_commands; i++)
-		if (strcmp(s->command[i], text) == 0)
-			return;
-	if (room_for_one(&s->command, s->n_commands, sizeof(char *)) &&
-	    (s->command[s->n_commands] = strdup(text)) != NULL)
-		s->n_commands++;
+	if (texts_has(&s->commands, text))
+		return;
+	(void)texts_add(&s->commands, text);
 	cli_error("note: AuthorizedKeysCommand %s: the keys it prints are not "
 		  "judged before a change: %s",
 	    text, why);
@@ -334,11 +327,9 @@ print_match_lines(struct status *s)
 		    !ways_line_opens(l->keyword, l->value, user_ca) ||
 		    (!origin && is_unguarded(s, ways_of_keyword(l->keyword))))
 			continue;
-		cli_error(origin ?
-			"%s%s:%zu: not guarded: Match %s sets %s" :
-			"%s%s:%zu: not guarded, for accounts that no name "
-			"service lists: Match %s sets %s",
-		    s->o->root, t->file[l->file].path, l->number,
+		cli_error("%s:%zu: not guarded%s: Match %s sets %s",
+		    t->file[l->file].path, l->number,
+		    origin ? "" : ", for accounts that no name service lists",
 		    t->line[l->match - 1].value, l->keyword);
 		if (origin)
 			s->unguarded = true;
@@ -347,15 +338,11 @@ print_match_lines(struct status *s)
 	}
 }
 
-static const char *
-yes_or_no(bool yes)
-{
-	return yes ? "yes" : "no";
-}
-
 static void
 print_group(const struct status *s, const struct group *c)
 {
+	const char *pam = c->ways.pam ? "yes" : "no";
+
 	if (s->n > 1) {
 		fputs("accounts:", stdout);
 		for (size_t i = 0; i < c->n; i++)
@@ -367,7 +354,7 @@ print_group(const struct status *s, const struct group *c)
 	for (enum way w = 0; w < WAYS; w++) {
 		if (c->ways.open[w])
 			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w), "yes",
-			    yes_or_no(c->ways.guard[w]), yes_or_no(c->ways.pam),
+			    c->ways.guard[w] ? "yes" : "no", pam,
 			    ways_is_guarded(&c->ways, w) ? "yes" : "NO");
 		else
 			printf("%-22s no\n", ways_name(w));
@@ -412,9 +399,9 @@ read_status(struct status *s)
 	char *dump;
 	bool ok;
 
-	if (!sshd_open_copy(s->o, &s->copy, NULL, false) ||
+	if (!sshd_open_copy(&s->copy, NULL, false) ||
 	    !sshd_faithful_copy(s->o, &s->copy) ||
-	    !sshd_find_accounts(s->o, &s->accounts) ||
+	    !sshd_find_accounts(&s->accounts) ||
 	    (dump = sshd_ask_copy(s->o, &s->copy, NULL)) == NULL)
 		return false;
 	if ((settings = sshd_settings_parse(dump)) == NULL) {
@@ -423,13 +410,12 @@ read_status(struct status *s)
 		return false;
 	}
 	s->pam = module_judges(s, settings);
-	s->unknown |= !sshd_started_goes_by(s->o->root, dump, settings);
+	s->unknown |= !sshd_started_goes_by(dump, settings);
 	sshd_settings_free(settings);
 	free(dump);
 	read_match_settings(s);
 	sshd.config = s->copy.top;
 	sshd_overview(&sshd, &overview);
-	s->unknown |= sshd_matches_report_groups(s->o->root, &s->copy.tree) > 0;
 	ok = group_accounts(s, &overview.match);
 	sshd_overview_free(&overview);
 	if (!ok)
@@ -480,9 +466,7 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 		free(s.part[i].user);
 	}
 	free(s.part);
-	for (size_t i = 0; i < s.n_commands; i++)
-		free(s.command[i]);
-	free(s.command);
+	texts_free(&s.commands);
 	accounts_free(&s.accounts);
 	sshd_copy_close(&s.copy);
 	return status;
@@ -491,12 +475,10 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command sshd_status = {
 	.name = "sshd status",
 	.section = 8,
-	.synopsis = "[--json] [--root DIR] [--sshd PATH]",
+	.synopsis = "[--json] [--sshd PATH]",
 	.help = "Tell which ways in are guarded",
 	.details =
 	    "  --json           one JSON object a line, for each way in\n"
-	    "  --root DIR       the machine whose file system is below DIR, "
-	    "not this one\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n",
 	.run = run_status,
 };

@@ -14,17 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "accounts/ask.h"
 #include "base/io.h"
 #include "host/child.h"
-#include "host/program.h"
 #include "kv_base64.h"
 #include "kv_spki.h"
 #include "sshd/usable.h"
-#include "sshd_config/guard_command.h"
-#include "sshd_config/words.h"
 
 #define SERVICE "sshd" /* the name of the PAM stack in the folder */
-#define WORDS_MAX 1024 /* of a command: two for each file, and some */
 #define KEY_BYTES 32
 #define TRIES 100
 
@@ -46,9 +43,12 @@ write_file(const char *folder, const char *name, const char *text, size_t len,
 	return ok;
 }
 
-/* Makes keys until one is clean. False after a message. */
+/*
+ * Makes keys until one is clean; only one, if none is judged. False after a
+ * message.
+ */
 static bool
-make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
+make_key(struct sshd_tryout *t, bool judged)
 {
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
 	struct judging judging;
@@ -59,7 +59,7 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	uint8_t made[sizeof(head) - 1 + KEY_BYTES], digest[KV_SHA256_BYTES];
 	bool ok = true;
 
-	if (!sshd_usable_open(o, KV_CONFIG_PATH, NULL, &judging))
+	if (judged && !sshd_usable_open(KV_CONFIG_PATH, NULL, &judging))
 		return false;
 	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
 	memcpy(made, head, sizeof(head) - 1);
@@ -72,18 +72,22 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 		    kv_sshkey_parse(made, sizeof(made), &parsed) == KV_OK;
 		if (!ok)
 			break;
-		judging_key(&judging.judge,
-		    &(struct input_key){
-			.path = "",
-			.key = parsed.key,
-			.type = t->type,
-			.bits = kv_pubkey_bits(&parsed.key),
-		    },
-		    time(NULL), &d);
+		if (!judged)
+			d.verdict = KV_VERDICT_CLEAN;
+		else
+			judging_key(&judging.judge,
+			    &(struct input_key){
+				.path = "",
+				.key = parsed.key,
+				.type = t->type,
+				.bits = kv_pubkey_bits(&parsed.key),
+			    },
+			    time(NULL), &d);
 		kv_fingerprint_digest(&parsed.key, digest);
 		kv_fingerprint_format(digest, t->fingerprint);
 	}
-	(void)judging_close(&judging, why);
+	if (judged)
+		(void)judging_close(&judging, why);
 	if (ok && d.verdict == KV_VERDICT_CLEAN)
 		return true;
 	return cli_error(
@@ -94,7 +98,7 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 
 bool
 sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
-    const struct sshd_file *config)
+    const struct sshd_file *config, bool judged)
 {
 	/* As sshd_file_write makes it. */
 	const struct stat made = { .st_mode = 0644 };
@@ -114,103 +118,13 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 		config->there ? &config->st : &made, t->config,
 		sizeof(t->config)))
 		return cli_error("%s: %s", t->folder.path, strerror(errno));
-	return make_clean_key(t, o);
+	return make_key(t, judged);
 }
 
 void
 sshd_tryout_close(struct sshd_tryout *t)
 {
 	temporary_remove(&t->folder);
-}
-
-/*
- * A copy of word with its tokens expanded as sshd does, which the caller frees.
- * NULL with errno: EINVAL for an unknown token.
- */
-static char *
-expand_word(const struct sshd_tryout *t, const struct account *account,
-    const char *word)
-{
-	char uid[32], *text = NULL;
-	const struct {
-		char letter;
-		const char *value;
-	} token[] = {
-		{ '%', "%" },
-		{ 'u', account->name },
-		{ 'h', account->home },
-		{ 'U', uid },
-		{ 't', t->type },
-		{ 'k', t->key },
-		{ 'f', t->fingerprint },
-		{ 'C', "127.0.0.1 22 127.0.0.1 50000" },
-		{ 'D', "" },
-	};
-	const size_t n = sizeof(token) / sizeof(token[0]);
-	size_t len, k = 0;
-	FILE *out;
-
-	snprintf(uid, sizeof(uid), "%llu", (unsigned long long)account->uid);
-	if ((out = open_memstream(&text, &len)) == NULL)
-		return NULL;
-	for (; k < n && *word != '\0'; word++) {
-		if (*word != '%') {
-			putc(*word, out);
-			continue;
-		}
-		word++;
-		for (k = 0; k < n && token[k].letter != *word; k++)
-			;
-		if (k < n)
-			fputs(token[k].value, out);
-	}
-	if (fclose(out) == 0 && k < n)
-		return text;
-	free(text);
-	if (k == n)
-		errno = EINVAL;
-	return NULL;
-}
-
-/* Takes ownership of word. False if word is NULL, or argv is full. */
-static bool
-add_word(char **argv, size_t *np, char *word)
-{
-	if (word == NULL || *np == WORDS_MAX - 1) {
-		free(word);
-		return false;
-	}
-	argv[(*np)++] = word;
-	return true;
-}
-
-/*
- * Splits a command into words as sshd does. The guard gets --config with the
- * copy before its own arguments. False with errno.
- */
-static bool
-make_words(const struct sshd_tryout *t, const char *command,
-    const struct account *account, char **argv)
-{
-	char *copy = strdup(command), *rest = copy;
-	const char *args, *word;
-	bool ok = copy != NULL;
-	size_t n = 0;
-
-	while (ok && (word = sshd_words_next(&rest)) != NULL) {
-		const bool program = n == 0;
-
-		ok = add_word(argv, &n,
-		    program ? strdup(word) : expand_word(t, account, word));
-		if (ok && program && guard_command(command, &args))
-			ok = add_word(argv, &n, strdup("--config")) &&
-			    add_word(argv, &n, strdup(t->config));
-	}
-	/* sshd gives a command without arguments the account's name. */
-	if (ok && n == 1)
-		ok = add_word(argv, &n, expand_word(t, account, "%u"));
-	free(copy);
-	return ok && n > 0;
 }
 
 static int
@@ -220,82 +134,48 @@ hash_output(const void *p, size_t len, void *hash)
 	return 0;
 }
 
-/*
- * Runs argv as sshd runs a command (misc.c:subprocess): with four environment
- * variables, and with /dev/null as standard input and error. False with a
- * sentence in why if the program could not be run, or did not end in time.
- */
-static bool
-run_command(const struct sshd_tryout *t, char *const *argv,
-    const struct account *as, struct sshd_output *out, char *why, size_t cap)
-{
-	char user[512], logname[512], home[PATH_MAX + 8];
-	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games";
-	char *const env[] = { path, user, logname, home, NULL };
-	struct program program = {
-		.argv = (const char *const *)argv,
-		.env = env,
-		.as = as,
-		.dies_with_us = true,
-	};
-	struct program_process process;
-	int ends[2], error;
-	SHA2_CTX hash;
-
-	snprintf(user, sizeof(user), "USER=%s", as->name);
-	snprintf(logname, sizeof(logname), "LOGNAME=%s", as->name);
-	snprintf(home, sizeof(home), "HOME=%s", as->home);
-	if (pipe2(ends, O_CLOEXEC) == -1) {
-		snprintf(why, cap, "pipe: %s", strerror(errno));
-		return false;
-	}
-	program_fds(&program, PROGRAM_NULL, ends[1], PROGRAM_NULL);
-	SHA256Init(&hash);
-	error = program_start(&program, &process) ? 0 : errno;
-	close(ends[1]);
-	if (error != 0)
-		snprintf(why, cap, "%s: %s", argv[0], strerror(error));
-	else if ((error = program_read(ends[0], t->timeout, hash_output,
-		      &hash)) != 0) {
-		program_kill(&process);
-		out->late = error == ETIMEDOUT;
-		snprintf(why, cap, "%s: %s", argv[0],
-		    error == ETIMEDOUT ? "did not end in time (--timeout)" :
-					 strerror(error));
-	} else if ((error = program_wait(&process, &out->status)) != 0)
-		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0],
-		    as->name, strerror(error));
-	close(ends[0]);
-	SHA256Final(out->digest, &hash);
-	return error == 0;
-}
-
 bool
 sshd_tryout_command(const struct sshd_tryout *t, const char *command,
     const char *user, const struct account *account, struct sshd_output *out,
     char *why, size_t cap)
 {
+	const struct ask_login login = {
+		.account = account,
+		.type = t->type,
+		.key = t->key,
+		.fingerprint = t->fingerprint,
+		.connection = "127.0.0.1 22 127.0.0.1 50000",
+		.config = t->config,
+	};
+	char *argv[ASK_WORDS_MAX] = { NULL };
+	char *name = ask_expand(&login, user);
 	struct accounts as = { 0 };
-	char *argv[WORDS_MAX] = { NULL };
-	char *name = expand_word(t, account, user);
-	bool ok = false;
+	int error = EINVAL;
+	SHA2_CTX hash;
 
 	*out = (struct sshd_output){ .late = false };
+	SHA256Init(&hash);
 	if (name == NULL || !accounts_add(&as, name))
 		snprintf(why, cap, "AuthorizedKeysCommandUser %s: %s", user,
 		    name == NULL ? "has a token that is not known here" :
 				   "there is no such account");
-	else if (!make_words(t, command, account, argv))
+	else if (!ask_words(&login, command, argv))
 		snprintf(why, cap, "AuthorizedKeysCommand %s: %s", command,
 		    errno == EINVAL ? "has a token that is not known here" :
 				      strerror(errno));
-	else
-		ok = run_command(t, argv, &as.v[0], out, why, cap);
-	for (size_t i = 0; argv[i] != NULL; i++)
-		free(argv[i]);
+	else if ((error = ask_execute(argv, as.v, t->timeout, hash_output,
+		      &hash, &out->status)) == ETIMEDOUT)
+		snprintf(why, cap, "%s: did not end in time (--timeout)",
+		    argv[0]);
+	else if (error != 0)
+		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0], name,
+		    strerror(error));
+	out->late = error == ETIMEDOUT;
+	SHA256Final(out->digest, &hash);
+	ask_free_words(argv);
 	accounts_free(&as);
 	free(name);
-	return ok;
+	return error == 0;
 }
 
 /* The conversation function: nobody is there to answer a module. */
@@ -333,13 +213,9 @@ bool
 sshd_tryout_module(const struct sshd_tryout *t)
 {
 	const struct stat of_root = { .st_mode = 0600 };
-	char line[160], path[sizeof(t->config)];
-	struct record_in in = { 0 };
-	struct kv_bytes payload;
-	struct kv_span said = { (const uint8_t *)"the process ended", 17 };
+	char line[160], path[sizeof(t->config)],
+	    said[512] = "the process ended";
 	struct child c;
-	uint8_t tag = 0;
-	bool bad;
 
 	snprintf(line, sizeof(line),
 	    "session requisite " SSHD_MODULE " config=%s\n", t->config);
@@ -347,16 +223,9 @@ sshd_tryout_module(const struct sshd_tryout *t)
 		path, sizeof(path)) ||
 	    !child_start(&c, open_session, (void *)t))
 		return cli_error("%s: %s", path, strerror(errno));
-	while (record_fill(&in, c.fd) > 0)
-		;
-	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_OPENED)
-		(void)!kv_bytes_get_string(&payload, &said);
-	if (tag != OPENED)
-		cli_error(
-		    "%s: PAM opens no session with it: %.*s; the system "
-		    "log says more. Install it again: 'make install', or its "
-		    "package",
-		    SSHD_MODULE_PATH, (int)said.len, (const char *)said.p);
-	record_in_free(&in);
-	return child_wait(&c) == 0 && tag == OPENED;
+	return child_read_text(&c, said, sizeof(said)) == OPENED ||
+	    cli_error("%s: PAM opens no session with it: %s; the system log "
+		      "says more. Install it again: 'make install', or its "
+		      "package",
+		SSHD_MODULE_PATH, said);
 }

@@ -23,11 +23,12 @@ struct sshd_tryout {
 
 /*
  * Writes what keyveto.conf will be as a copy, with its owner and mode, and makes
- * the key. False after a message. Always call sshd_tryout_close, even after a
+ * the key, which need not be clean unless judged is true. False after a message.
+ * Always call sshd_tryout_close, even after a
  * failure.
  */
 bool sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
-    const struct sshd_file *config);
+    const struct sshd_file *config, bool judged);
 void sshd_tryout_close(struct sshd_tryout *t);
 
 /* What a command printed, and how it ended. */
@@ -39,9 +40,8 @@ struct sshd_output {
 
 /*
  * Runs command, an AuthorizedKeysCommand, as user, the
- * AuthorizedKeysCommandUser, for a login to account, by the rules of
- * auth2-pubkey.c:user_key_command_allowed2. If command is the guard, it reads
- * the copy of keyveto.conf. False with a sentence in why if the program could
+ * AuthorizedKeysCommandUser, for a login to account (accounts/ask). If command
+ * is the guard, it reads the copy of keyveto.conf. False with a sentence in why if the program could
  * not be run, or did not end in time.
  */
 bool sshd_tryout_command(const struct sshd_tryout *t, const char *command,

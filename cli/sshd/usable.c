@@ -8,9 +8,10 @@
 
 #include "base/io.h"
 #include "config/findings.h"
+#include "host/child.h"
 #include "host/memory.h"
-#include "host/root_file.h"
-#include "sshd_config/runnable.h"
+#include "host/system_file.h"
+#include "sshd_config/guard_command.h"
 
 #define NOBODY 65534U
 
@@ -21,8 +22,8 @@ struct needed_file {
 };
 
 /*
- * Whether a file can be accessed, and only root can have written it. root_ask
- * calls this with o->root as the root directory.
+ * Whether a file can be accessed, and only root can have written it. Is asked
+ * in a child, as root.
  */
 static bool
 is_trusted(void *arg, char *why, size_t cap)
@@ -41,28 +42,26 @@ is_trusted(void *arg, char *why, size_t cap)
 }
 
 bool
-sshd_usable_program(const struct sshd_options *o, const char *program,
-    char *why, size_t cap)
+sshd_usable_program(const char *program, char *why, size_t cap)
 {
 	struct needed_file p = { .path = program, .mode = X_OK };
 
-	return root_ask(o->root, 0, 0, is_trusted, &p, why, cap);
+	return child_ask_as(0, 0, is_trusted, &p, why, cap);
 }
 
 /* The same for p. False after a message that ends with advice. */
 static bool
-file_is_usable(const struct sshd_options *o, struct needed_file p,
-    const char *advice)
+file_is_usable(struct needed_file p, const char *advice)
 {
 	char why[SSHD_WHY_BYTES];
 
-	if (root_ask(o->root, 0, 0, is_trusted, &p, why, sizeof(why)))
+	if (child_ask_as(0, 0, is_trusted, &p, why, sizeof(why)))
 		return true;
-	return cli_error("%s%s; %s", o->root, why, advice);
+	return cli_error("%s; %s", why, advice);
 }
 
 bool
-sshd_usable_guard(const struct sshd_options *o, const char *path)
+sshd_usable_guard(const char *path)
 {
 	const struct needed_file p = {
 		.path = path,
@@ -70,20 +69,20 @@ sshd_usable_guard(const struct sshd_options *o, const char *path)
 		.is_guard = true,
 	};
 
-	return file_is_usable(o, p,
+	return file_is_usable(p,
 	    "the guard must be there, be root's, "
 	    "and be writable by nobody else, or sshd will not run it");
 }
 
 bool
-sshd_usable_module(const struct sshd_options *o, const char *module)
+sshd_usable_module(const char *module)
 {
 	const struct needed_file p = {
 		.path = *module == '/' ? module : SSHD_MODULE_PATH,
 		.mode = R_OK,
 	};
 
-	return file_is_usable(o, p,
+	return file_is_usable(p,
 	    "the module must be there, or PAM refuses every login");
 }
 
@@ -95,13 +94,9 @@ find_fault(const struct kv_judge *j)
 {
 	if (j->broken[0] != '\0')
 		return j->broken;
-	for (size_t i = 0; i < j->n_filters; i++)
-		if (j->filter[i].pkbf.fd == -1)
-			return j->filter[i].why;
-	for (size_t i = 0; i < j->n_lists; i++)
-		if (j->list[i].blocklist.fd == -1)
-			return j->list[i].why;
-	return j->n_filters + j->n_lists == 0 ? no_filter : NULL;
+	if (j->n_filters + j->n_lists == 0)
+		return no_filter;
+	return judging_find_unopened(j);
 }
 
 /* Opens keyveto.conf and its filters as the guard does, and reads the former. */
@@ -125,9 +120,24 @@ guard_can_open(void *arg, char *why, size_t cap)
 	return reason[0] == '\0';
 }
 
-/* Whose files are opened, and what counts as the text of one. */
-struct below {
-	const char *root, *config;
+/* Reads keyveto.conf as the guard does: it goes by OnError allow there. */
+static bool
+guard_lets_in(void *arg, char *why, size_t cap)
+{
+	const struct kv_paths none = { .n_filters = 0 };
+	struct kv_judge j;
+	bool ok;
+
+	kv_judge_open_with(&j, arg, &none, cli_open_as_login, NULL);
+	ok = j.config.on_error == KV_ACTION_ALLOW;
+	snprintf(why, cap, "%s", ok ? "" : j.broken);
+	kv_judge_close(&j);
+	return ok;
+}
+
+/* What counts as the text of a file. */
+struct instead {
+	const char *config;
 	const struct sshd_text *text; /* of config; NULL: its own */
 };
 
@@ -147,18 +157,18 @@ replace_text(const struct sshd_text *text, int *fdp)
 	return true;
 }
 
-/* Is a kv_open_fn; arg is a struct below. */
+/* Is a kv_open_fn; arg is a struct instead. */
 static enum kv_err
-open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+open_instead(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
     void *arg)
 {
-	const struct below *b = arg;
+	const struct instead *b = arg;
 
-	if ((*fdp = root_open(b->root, path, O_RDONLY)) != -1 &&
+	if ((*fdp = system_file_open(path, O_RDONLY)) != -1 &&
 	    (b->text == NULL || strcmp(path, b->config) != 0 ||
 		replace_text(b->text, fdp)))
 		return KV_OK;
-	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s%.200s: %s", b->root, path,
+	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s: %s", path,
 	    strerror(errno));
 	io_close(*fdp);
 	*fdp = -1;
@@ -170,22 +180,21 @@ open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
  * verdict, which why may hold; NULL if there is one.
  */
 static const char *
-open_judging(const struct below *b, struct judging *j,
+open_judging(const struct instead *b, struct judging *j,
     char why[static WALL_WHY_BYTES])
 {
-	judging_open(j, b->config, NULL, open_below, (void *)b);
+	judging_open(j, b->config, NULL, open_instead, (void *)b);
 	return judging_start(j, why) ? find_fault(&j->judge) : why;
 }
 
 /* The guard, as root, gets a verdict. False with a reason. */
 static bool
-has_verdict(const struct sshd_options *o, const char *config,
-    char why[static SSHD_WHY_BYTES])
+has_verdict(const char *config, char why[static SSHD_WHY_BYTES])
 {
-	const struct below below = { .root = o->root, .config = config };
+	const struct instead b = { .config = config };
 	char broken[WALL_WHY_BYTES];
 	struct judging j;
-	const char *wrong = open_judging(&below, &j, broken);
+	const char *wrong = open_judging(&b, &j, broken);
 
 	snprintf(why, SSHD_WHY_BYTES, "%s", wrong != NULL ? wrong : "");
 	(void)judging_close(&j, broken);
@@ -193,8 +202,24 @@ has_verdict(const struct sshd_options *o, const char *config,
 }
 
 bool
-sshd_usable_filters(const struct sshd_options *o, const char *config,
-    const char *user, const struct accounts *accounts)
+sshd_usable_verdict(const char *config, char why[static SSHD_WHY_BYTES])
+{
+	const char *fault;
+	struct kv_judge j;
+
+	if (!child_ask_as(0, 0, guard_can_open, (char *)config, why,
+		SSHD_WHY_BYTES))
+		return false;
+	kv_judge_open_with(&j, config, NULL, cli_open_as_login, NULL);
+	fault = find_fault(&j);
+	snprintf(why, SSHD_WHY_BYTES, "%s", fault != NULL ? fault : "");
+	kv_judge_close(&j);
+	return *why == '\0';
+}
+
+bool
+sshd_usable_filters(const char *config, const char *user,
+    const struct accounts *accounts, bool lets_in)
 {
 	unsigned int uid = *user == '\0' ? 0 : NOBODY, gid = uid;
 	const struct account *as = NULL;
@@ -206,8 +231,7 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 			if (strcmp(accounts->v[i].name, user) == 0)
 				as = &accounts->v[i];
 		/* Some name services do not list all their accounts. */
-		if (as == NULL && *o->root == '\0' &&
-		    accounts_add(&asked, user))
+		if (as == NULL && accounts_add(&asked, user))
 			as = asked.v;
 		if (as == NULL)
 			return cli_error(
@@ -218,29 +242,23 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 		gid = as->gid;
 		accounts_free(&asked); /* as may point into it */
 	}
-	if (root_ask(o->root, uid, gid, guard_can_open, (char *)config, why,
-		sizeof(why)) &&
-	    (*user != '\0' || has_verdict(o, config, why)))
+	if (child_ask_as(uid, gid, lets_in ? guard_lets_in : guard_can_open,
+		(char *)config, why, sizeof(why)) &&
+	    (lets_in || *user != '\0' || has_verdict(config, why)))
 		return true;
-	if (uid == 0)
-		cli_error("%s%s; no login would get a verdict", o->root, why);
-	else
-		cli_error("%s%s (read as %s); no login would get a verdict",
-		    o->root, why, user);
+	cli_error("%s%s%s%s; no login would get %s", why,
+	    *user == '\0' ? "" : " (read as ", user, *user == '\0' ? "" : ")",
+	    lets_in ? "in" : "a verdict");
 	return false;
 }
 
 bool
-sshd_usable_open(const struct sshd_options *o, const char *config,
-    const struct sshd_text *text, struct judging *j)
+sshd_usable_open(const char *config, const struct sshd_text *text,
+    struct judging *j)
 {
-	const struct below below = {
-		.root = o->root,
-		.config = config,
-		.text = text,
-	};
+	const struct instead b = { .config = config, .text = text };
 	char why[WALL_WHY_BYTES];
-	const char *wrong = open_judging(&below, j, why);
+	const char *wrong = open_judging(&b, j, why);
 
 	if (wrong == NULL)
 		return true;

@@ -151,24 +151,33 @@ find_titled(const char *title)
 	    NULL;
 }
 
+static void
+report_unseen(const struct sshd_arguments *found, const char *place,
+    const char *why)
+{
+	if (found->unseen != NULL)
+		found->unseen(found->arg, place, why);
+}
+
 /*
  * Calls the functions with the arguments in text. program: text is the title of
  * a process that runs that file. NULL: text is from a file or a unit.
  */
 static void
 report_arguments(const struct sshd_arguments *found, const char *place,
-    const char *text, const char *program)
+    const char *text, const char *program, bool other_config)
 {
 	const bool is_process = program != NULL;
 	struct sshd_start start = {
 		.place = place,
+		.other_config = other_config,
 		.listens = is_process,
 		.program = program,
 	};
 	struct options o;
 
 	if (!read_options(text, is_process, &o))
-		found->unseen(found->arg, place, strerror(ENOMEM));
+		report_unseen(found, place, strerror(ENOMEM));
 	start.file = o.file;
 	if (found->line != NULL)
 		found->line(found->arg, &start, text);
@@ -206,7 +215,7 @@ call_unseen(const struct sshd_arguments *found, const char *path)
 	snprintf(why, sizeof(why),
 	    "%s: what sshd is started with cannot be seen there",
 	    strerror(errno));
-	found->unseen(found->arg, path, why);
+	report_unseen(found, path, why);
 }
 
 /* Reads a small file of /proc or /etc, as text. False with errno. */
@@ -258,12 +267,18 @@ static bool
 report_process(const struct sshd_arguments *found, const char *pid,
     char text[static ARGUMENTS_BYTES])
 {
+	static const char elsewhere[] =
+	    "it has another root directory or other mounts, and reads another "
+	    "/etc/ssh/sshd_config there: not looked at";
+	static const char other[] =
+	    "it has mounts of its own, and reads another /etc/ssh/sshd_config "
+	    "there: only its arguments are looked at";
 	const enum sshd_process what = sshd_process_kind(pid);
 	const char *titled;
 	char path[64], place[64], program[PATH_MAX], *why;
 	struct options o;
 	size_t len;
-	bool ends, cut;
+	bool ends, cut, reads_other;
 
 	snprintf(path, sizeof(path), "/proc/%.20s", pid);
 	if (what == SSHD_PROCESS_UNSEEN)
@@ -291,10 +306,10 @@ report_process(const struct sshd_arguments *found, const char *pid,
 		return false;
 	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
 	if (what == SSHD_PROCESS_ELSEWHERE) {
-		(found->elsewhere != NULL ? found->elsewhere :
-					    found->unseen)(found->arg, place,
-		    "it runs in a chroot, and "
-		    "reads another /etc/ssh/sshd_config there: not looked at");
+		if (found->elsewhere != NULL)
+			found->elsewhere(found->arg, place, elsewhere);
+		else
+			report_unseen(found, place, elsewhere);
 		return false;
 	}
 	if (!read_program(pid, titled != NULL ? titled : text, program)) {
@@ -305,14 +320,16 @@ report_process(const struct sshd_arguments *found, const char *pid,
 	if (cut) {
 		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
 			why = NULL;
-		found->unseen(found->arg, place,
+		report_unseen(found, place,
 		    why != NULL ? why : "its arguments are cut off");
 		free(why);
 	}
 	/* sshd writes its title by strnvis(3). */
 	if (titled != NULL)
 		unvis(text);
-	report_arguments(found, place, text, program);
+	if ((reads_other = sshd_process_reads_other(pid)))
+		report_unseen(found, place, other);
+	report_arguments(found, place, text, program, reads_other);
 	return true;
 }
 
@@ -347,7 +364,6 @@ report_processes(const struct sshd_arguments *found,
 	return n;
 }
 
-/* Removes a shell comment. */
 static void
 cut_comment(char *value)
 {
@@ -395,10 +411,10 @@ report_defaults(const struct sshd_arguments *found, const char *path,
 			continue;
 		cut_comment(line);
 		if (strpbrk(line, "$`") != NULL)
-			found->unseen(found->arg, path,
+			report_unseen(found, path,
 			    "it takes options from "
 			    "elsewhere ($), which cannot be seen there");
-		report_arguments(found, path, line, NULL);
+		report_arguments(found, path, line, NULL, false);
 	}
 }
 
@@ -445,13 +461,14 @@ report_units(const struct sshd_arguments *found)
 			text = run_systemctl("show", "--property=ExecStart",
 			    units[i].unit);
 		if (asked && text == NULL)
-			found->unseen(found->arg, units[i].place,
+			report_unseen(found, units[i].place,
 			    "systemctl show does not tell how systemd starts "
 			    "it");
 		else if (asked &&
 		    !(units[i].alias && last != NULL &&
 			strcmp(text, last) == 0))
-			report_arguments(found, units[i].place, text, NULL);
+			report_arguments(found, units[i].place, text, NULL,
+			    false);
 		free(active);
 		free(last);
 		last = text;

@@ -16,13 +16,11 @@ struct sshd_start {
 	const char *file;    /* the last -f; NULL if there is none, or if that
 			    * may be part of an -o value */
 	bool listens;	     /* a process; false for a file or a unit */
+	bool other_config;   /* by its mounts, it sees another sshd_config */
 	const char *program; /* of a process: the file that it runs; or NULL */
 };
 
-/*
- * Functions to call; all but unseen may be NULL. Their strings are only valid
- * during the call.
- */
+/* Functions to call, or NULL. Their strings are only valid during the call. */
 struct sshd_arguments {
 	void *arg;
 	/*
@@ -50,8 +48,8 @@ struct sshd_arguments {
 	/* Some arguments at place cannot be read. */
 	void (*unseen)(void *arg, const char *place, const char *why);
 	/*
-	 * Called instead of unseen for an sshd in a chroot that has another
-	 * /etc/ssh/sshd_config: it serves other accounts.
+	 * Called instead of unseen for SSHD_PROCESS_ELSEWHERE: it serves other
+	 * accounts.
 	 */
 	void (*elsewhere)(void *arg, const char *place, const char *why);
 };

@@ -55,13 +55,13 @@ write_file(const struct sshd_copy *c, size_t i, char *why, size_t cap)
 }
 
 bool
-sshd_copy_open(struct sshd_copy *c, const char *root,
-    const struct sshd_change *change, size_t n, char *why, size_t cap)
+sshd_copy_open(struct sshd_copy *c, const struct sshd_change *change, size_t n,
+    char *why, size_t cap)
 {
 	bool ok;
 
 	*c = (struct sshd_copy){ 0 };
-	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why, cap))
+	if (!sshd_tree_read(&c->tree, SSHD_TREE_TOP, change, n, why, cap))
 		return false;
 	if (!temporary_make(&c->folder, "keyveto-sshd")) {
 		snprintf(why, cap, "/tmp: cannot make a directory: %s",
@@ -154,15 +154,15 @@ use_real_names(const struct sshd_copy *c, char *text, size_t cap)
  * needs one.
  */
 static char *
-run_sshd(struct sshd_copy *c, const char *path, bool foreign, bool valid,
-    const char *user, char *why, size_t cap)
+run_sshd(struct sshd_copy *c, const char *path, bool valid, const char *user,
+    char *why, size_t cap)
 {
 	static const char *const test[] = { "-t" };
 	struct sshd sshd = { .path = path, .config = c->top };
 	const struct sshd_subject *s;
 	struct sshd_question q;
 	char *text = NULL;
-	bool lacks_key = foreign;
+	bool lacks_key = false;
 
 	if (c->top == NULL) {
 		snprintf(why, cap,
@@ -196,17 +196,16 @@ run_sshd(struct sshd_copy *c, const char *path, bool foreign, bool valid,
 }
 
 char *
-sshd_copy_ask(const char *sshd, struct sshd_copy *c, bool foreign,
-    const char *user, char *why, size_t cap)
+sshd_copy_ask(const char *sshd, struct sshd_copy *c, const char *user,
+    char *why, size_t cap)
 {
-	return run_sshd(c, sshd, foreign, false, user, why, cap);
+	return run_sshd(c, sshd, false, user, why, cap);
 }
 
 bool
-sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, bool foreign,
-    char *why, size_t cap)
+sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, char *why, size_t cap)
 {
-	char *text = run_sshd(c, sshd, foreign, true, NULL, why, cap);
+	char *text = run_sshd(c, sshd, true, NULL, why, cap);
 
 	free(text);
 	return text != NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd_config/copy: a temporary copy of sshd's configuration, and sshd's
- * answers about it. The copy may have changes that are not made yet, or be of a
- * machine below another root.
+ * answers about it. The copy may have changes that are not made yet.
  *
  * Only the Include lines differ: they name other files of the copy. Paths in
  * other lines do not change: to print its settings, sshd opens none of those
@@ -22,25 +21,24 @@ struct sshd_copy {
 };
 
 /*
- * Reads SSHD_TREE_TOP below root with n changes, and copies it. False with a
- * sentence in why; then sshd_copy_ask and sshd_copy_is_valid fail. Always call sshd_copy_close, even after a failure: it
- * removes the copy.
+ * Reads SSHD_TREE_TOP with n changes, and copies it. False with a sentence in
+ * why; then sshd_copy_ask and sshd_copy_is_valid fail. Always call
+ * sshd_copy_close, even after a failure: it removes the copy.
  */
-bool sshd_copy_open(struct sshd_copy *c, const char *root,
-    const struct sshd_change *change, size_t n, char *why, size_t cap);
+bool sshd_copy_open(struct sshd_copy *c, const struct sshd_change *change,
+    size_t n, char *why, size_t cap);
 void sshd_copy_close(struct sshd_copy *c);
 
 /*
  * What "sshd -T" prints about the copy for user, or with user NULL for a login
  * that no Match line matches; the caller frees it. NULL with a sentence in why,
- * which has the files' real names. Makes a host key if sshd finds none, or if
- * foreign is true: the configuration is another machine's.
+ * which has the files' real names. Makes a host key if sshd finds none.
  */
-char *sshd_copy_ask(const char *sshd, struct sshd_copy *c, bool foreign,
-    const char *user, char *why, size_t cap);
+char *sshd_copy_ask(const char *sshd, struct sshd_copy *c, const char *user,
+    char *why, size_t cap);
 
 /* Whether "sshd -t" accepts the copy, so that sshd would start. As above. */
-bool sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, bool foreign,
-    char *why, size_t cap);
+bool sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, char *why,
+    size_t cap);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd_config/guard_command: recognises the guard in AuthorizedKeysCommand and
- * AuthorizedPrincipalsCommand, and reads its arguments.
+ * AuthorizedPrincipalsCommand, reads its arguments, and tells whether sshd would
+ * run a program.
  */
 #ifndef CLI_SSHD_CONFIG_GUARD_COMMAND_H
 #define CLI_SSHD_CONFIG_GUARD_COMMAND_H
@@ -33,7 +34,28 @@ struct guard_files {
 bool guard_files_read(const char *args, struct guard_files *f);
 void guard_files_free(struct guard_files *f);
 
-/* Copies the guard's --config FILE into path. False if it has none. */
+/*
+ * Sets path to the guard's --config FILE, or else to KV_CONFIG_PATH. Whether it
+ * has that option.
+ */
 bool guard_config(const char *args, char *path, size_t cap);
+
+/*
+ * Whether sshd would run the program at path of this process's root directory,
+ * by the owner and mode of the file and of each directory above it (OpenSSH's
+ * misc.c:safe_path). sshd makes no exception for sticky directories.
+ */
+enum runnable {
+	RUNNABLE,
+	RUNNABLE_DOUBTFUL, /* root's group may write: Debian's sshd allows that */
+	RUNNABLE_UNSAFE,
+	RUNNABLE_MISSING, /* there is no such file */
+};
+
+/*
+ * why is set unless the answer is RUNNABLE; it then has a sentence about the
+ * first place with that answer.
+ */
+enum runnable runnable_path(const char *path, char *why, size_t cap);
 
 #endif

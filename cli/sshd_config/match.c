@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/match.h"
 
+#include <grp.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/room.h"
-#include "host/groups.h"
-
 #define BLANKS " \t\r\n"
 
-bool
-sshd_match_pattern(const char *name, const char *pattern)
+/* Whether a pattern with * and ? matches, as match.c:match_pattern of sshd. */
+static bool
+matches_pattern(const char *name, const char *pattern)
 {
 	const char *star = NULL, *from = NULL;
 
@@ -38,21 +37,14 @@ sshd_match_pattern(const char *name, const char *pattern)
 
 /* Adds each pattern of a list with commas. False without memory. */
 static bool
-add_list(struct sshd_patterns *p, const char *list)
+add_list(struct texts *p, char *list)
 {
-	for (;;) {
-		size_t len;
+	const char *pattern;
 
-		list += *list == '!';
-		len = strcspn(list, ",");
-		if (!room_for_one(&p->v, p->n, sizeof(*p->v)) ||
-		    (p->v[p->n] = strndup(list, len)) == NULL)
+	while ((pattern = strsep(&list, ",")) != NULL)
+		if (!texts_add(p, pattern + (*pattern == '!')))
 			return false;
-		p->n++;
-		if (list[len] == '\0')
-			return true;
-		list += len + 1;
-	}
+	return true;
 }
 
 /* Cuts off a word, which may be in quotes. NULL at the end. */
@@ -79,12 +71,12 @@ next_word(char **sp)
 
 /* Adds a criterion; argument is NULL if it is missing. */
 static void
-add_criterion(struct sshd_match *m, const char *criterion, const char *argument)
+add_criterion(struct sshd_match *m, const char *criterion, char *argument)
 {
 	const struct {
 		const char *criterion;
-		struct sshd_patterns *patterns; /* NULL: sshd is asked about
-						 * all accounts with one value */
+		struct texts *patterns; /* NULL: sshd is asked about all
+					 * accounts with one value */
 	} known[] = {
 		{ "user", &m->user },
 		{ "group", &m->group },
@@ -144,9 +136,9 @@ judge_list(const char *name, char *list)
 	char *pattern;
 
 	while ((pattern = strsep(&list, ",")) != NULL) {
-		if (*pattern == '!' && sshd_match_pattern(name, pattern + 1))
+		if (*pattern == '!' && matches_pattern(name, pattern + 1))
 			return LISTED_NEGATED;
-		if (*pattern != '!' && sshd_match_pattern(name, pattern))
+		if (*pattern != '!' && matches_pattern(name, pattern))
 			found = LISTED_YES;
 	}
 	return found;
@@ -157,14 +149,14 @@ judge_list(const char *name, char *list)
  * groupaccess.c:ga_match_pattern_list of sshd. True without memory.
  */
 static bool
-list_has_group(const char *list, const char *const *group, size_t n_groups)
+list_has_group(const char *list, const struct texts *groups)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < n_groups; i++) {
+	for (size_t i = 0; i < groups->n; i++) {
 		char *copy = strdup(list);
 		const enum listed is = copy != NULL ?
-		    judge_list(group[i], copy) :
+		    judge_list(groups->v[i], copy) :
 		    LISTED_YES;
 
 		free(copy);
@@ -178,7 +170,7 @@ list_has_group(const char *list, const char *const *group, size_t n_groups)
 /* argument is NULL if it is missing. */
 static enum sshd_match_answer
 judge_criterion(const char *criterion, char *argument, const char *account,
-    const char *const *group, size_t n_groups)
+    const struct texts *groups)
 {
 	bool found;
 
@@ -187,7 +179,7 @@ judge_criterion(const char *criterion, char *argument, const char *account,
 	if (strcasecmp(criterion, "user") == 0)
 		found = judge_list(account, argument) == LISTED_YES;
 	else if (strcasecmp(criterion, "group") == 0)
-		found = list_has_group(argument, group, n_groups);
+		found = list_has_group(argument, groups);
 	else
 		return SSHD_MATCH_PERHAPS;
 	return found ? SSHD_MATCH_ALWAYS : SSHD_MATCH_NEVER;
@@ -195,7 +187,7 @@ judge_criterion(const char *criterion, char *argument, const char *account,
 
 enum sshd_match_answer
 sshd_match_judge(const char *value, const char *account,
-    const char *const *group, size_t n_groups)
+    const struct texts *groups)
 {
 	char *copy = strdup(value), *rest = copy;
 	enum sshd_match_answer all = copy != NULL ?
@@ -212,8 +204,8 @@ sshd_match_judge(const char *value, const char *account,
 		/* The account exists. */
 		one = strcasecmp(criterion, "invalid-user") == 0 ?
 		    SSHD_MATCH_NEVER :
-		    judge_criterion(criterion, next_word(&rest), account, group,
-			n_groups);
+		    judge_criterion(criterion, next_word(&rest), account,
+			groups);
 		all = one < all ? one : all;
 	}
 	free(copy);
@@ -222,15 +214,53 @@ sshd_match_judge(const char *value, const char *account,
 
 /* Prints the numbers of the patterns that match: " 3,5"; nothing for none. */
 static void
-print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
+print_matches(FILE *out, const char *name, const struct texts *p)
 {
 	char before = ' ';
 
 	for (size_t i = 0; i < p->n; i++)
-		if (sshd_match_pattern(name, p->v[i])) {
+		if (matches_pattern(name, p->v[i])) {
 			fprintf(out, "%c%zu", before, i);
 			before = ',';
 		}
+}
+
+/* getgrouplist(3). The caller frees the list. NULL without memory. */
+static gid_t *
+list_groups(const struct account *a, int *np)
+{
+	gid_t *list = NULL, *grown;
+	int cap = 0;
+
+	*np = 16;
+	while (*np > cap) {
+		cap = *np;
+		if ((grown = reallocarray(list, (size_t)cap, sizeof(*list))) ==
+		    NULL)
+			break;
+		list = grown;
+		if (getgrouplist(a->name, a->gid, list, np) != -1)
+			return list;
+	}
+	free(list);
+	return NULL;
+}
+
+bool
+sshd_groups_find(struct texts *groups, const struct account *account)
+{
+	int n;
+	gid_t *gid = list_groups(account, &n);
+	bool ok = gid != NULL;
+
+	*groups = (struct texts){ .n = 0 };
+	for (int i = 0; ok && i < n; i++) {
+		const struct group *g = getgrgid(gid[i]);
+
+		ok = g == NULL || texts_add(groups, g->gr_name);
+	}
+	free(gid);
+	return ok;
 }
 
 /*
@@ -239,13 +269,11 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
  * accounts or neither. NULL without memory.
  */
 static char *
-make_signature(const struct sshd_match *m, const struct groups *groups,
-    const struct accounts *accounts, size_t account)
+make_signature(const struct sshd_match *m, const struct account *a)
 {
-	const struct account *a = &accounts->v[account];
+	struct texts groups = { .n = 0 };
 	char *signature = NULL;
-	gid_t *gid = NULL;
-	size_t len, n = 0;
+	size_t len;
 	FILE *out = open_memstream(&signature, &len);
 	bool ok = out != NULL;
 
@@ -253,17 +281,11 @@ make_signature(const struct sshd_match *m, const struct groups *groups,
 		return NULL;
 	print_matches(out, a->name, &m->user);
 	putc('/', out);
-	if (m->group.n > 0) {
-		gid = groups_of(groups, account, a, &n);
-		ok = gid != NULL;
-	}
-	for (size_t i = 0; ok && i < n; i++) {
-		const char *name = groups_name(groups, gid[i]);
-
-		if (name != NULL)
-			print_matches(out, name, &m->group);
-	}
-	free(gid);
+	if (m->group.n > 0)
+		ok = sshd_groups_find(&groups, a);
+	for (size_t i = 0; i < groups.n; i++)
+		print_matches(out, groups.v[i], &m->group);
+	texts_free(&groups);
 	if (fclose(out) == 0 && ok)
 		return signature;
 	free(signature);
@@ -277,17 +299,14 @@ sshd_match_alike(const struct accounts *accounts,
 	size_t *like = calloc(accounts->n + 1, sizeof(*like));
 	char **signature = calloc(accounts->n + 1, sizeof(*signature));
 	struct hsearch_data seen = { 0 };
-	struct groups groups = { 0 };
 	bool ok = like != NULL && signature != NULL && !match->unknown &&
 	    hcreate_r(2 * accounts->n + 1, &seen) != 0;
 
-	if (ok && match->group.n > 0)
-		groups_read(&groups, "", accounts, true);
 	for (size_t i = 0; ok && i < accounts->n; i++) {
 		ENTRY mine = { .data = &accounts->v[i] }, *first;
 
-		mine.key = signature[i] = make_signature(match, &groups,
-		    accounts, i);
+		mine.key = signature[i] = make_signature(match,
+		    &accounts->v[i]);
 		ok = mine.key != NULL &&
 		    hsearch_r(mine, ENTER, &first, &seen) != 0;
 		if (ok)
@@ -297,26 +316,17 @@ sshd_match_alike(const struct accounts *accounts,
 	for (size_t i = 0; !ok && like != NULL && i < accounts->n; i++)
 		like[i] = i;
 	hdestroy_r(&seen);
-	groups_free(&groups);
 	for (size_t i = 0; signature != NULL && i < accounts->n; i++)
 		free(signature[i]);
 	free(signature);
 	return like;
 }
 
-static void
-free_patterns(struct sshd_patterns *p)
-{
-	for (size_t i = 0; i < p->n; i++)
-		free(p->v[i]);
-	free(p->v);
-}
-
 void
 sshd_match_free(struct sshd_match *m)
 {
-	free_patterns(&m->user);
-	free_patterns(&m->group);
-	free_patterns(&m->port);
+	texts_free(&m->user);
+	texts_free(&m->group);
+	texts_free(&m->port);
 	*m = (struct sshd_match){ 0 };
 }

@@ -6,21 +6,16 @@
 #ifndef CLI_SSHD_CONFIG_MATCH_H
 #define CLI_SSHD_CONFIG_MATCH_H
 
+#include "base/texts.h"
 #include "host/accounts.h"
 
-/* Single patterns, without the "!" before them. */
-struct sshd_patterns {
-	char **v;
-	size_t n;
-};
-
 /*
- * The patterns of all Match lines. A struct of zeroes is empty. Call
- * sshd_match_free in the end.
+ * The patterns of all Match lines, without the "!" before them. A struct of
+ * zeroes is empty. Call sshd_match_free in the end.
  */
 struct sshd_match {
-	struct sshd_patterns user, group;
-	struct sshd_patterns port; /* the ports of LocalPort */
+	struct texts user, group;
+	struct texts port; /* the ports of LocalPort */
 	bool unknown; /* a criterion or an argument could not be understood */
 };
 
@@ -38,12 +33,16 @@ enum sshd_match_answer {
 	SSHD_MATCH_ALWAYS,
 };
 
-/* Judges a Match line with this value. group has the names of its groups. */
-enum sshd_match_answer sshd_match_judge(const char *value, const char *account,
-    const char *const *group, size_t n_groups);
+/*
+ * Asks libc for the names of an account's groups, as groupaccess.c:ga_init of
+ * sshd. libc may read all groups for each account: call it only for a Match
+ * Group. False without memory. Call texts_free also then.
+ */
+bool sshd_groups_find(struct texts *groups, const struct account *account);
 
-/* Whether a pattern with * and ? matches, as match.c:match_pattern of sshd. */
-bool sshd_match_pattern(const char *name, const char *pattern);
+/* Judges a Match line with this value. */
+enum sshd_match_answer sshd_match_judge(const char *value, const char *account,
+    const struct texts *groups);
 
 /*
  * Returns an array that the caller frees: for each account, the index of the

@@ -56,7 +56,6 @@ has_odd_pattern(const char *value)
 	return odd;
 }
 
-/* Whether a keyword is about where keys come from. */
 static bool
 decides_keys(const char *keyword)
 {
@@ -78,7 +77,7 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 		snprintf(o->unread, sizeof(o->unread),
 		    "which file %.300s reads is not known", sshd->path);
 	if (path == NULL ||
-	    !sshd_tree_read(&o->tree, "", path, NULL, 0, o->unread,
+	    !sshd_tree_read(&o->tree, path, NULL, 0, o->unread,
 		sizeof(o->unread)))
 		o->varies = o->match.unknown = true;
 	for (size_t i = 0; i < o->tree.n_lines; i++) {

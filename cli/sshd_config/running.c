@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/running.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "base/room.h"
 #include "command.h"
+#include "host/system_file.h"
 #include "kv_trusted.h"
 #include "sshd_config/arguments.h"
-#include "sshd_config/overview.h"
 #include "sshd_config/tree.h"
 #include "sshd_config/words.h"
 
@@ -29,13 +26,6 @@ struct words {
 	char *memory, **v;
 	size_t n;
 };
-
-static void
-free_words(struct words *w)
-{
-	free(w->memory);
-	free(w->v);
-}
 
 /*
  * Cuts the next word off *rest, which it writes into. quotes: they hold a word
@@ -140,7 +130,6 @@ join(const struct words *w, const char *first, size_t *i)
 	return NULL;
 }
 
-/* Frees what one has. */
 static void
 free_one(struct sshd_running_one *one)
 {
@@ -225,16 +214,6 @@ read_words(const struct words *w, struct sshd_running_one *one, bool *doubtful)
 }
 
 static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return strcmp(a, b) == 0 ||
-	    (stat(a, &one) == 0 && stat(b, &other) == 0 &&
-		io_is_same(&one, &other));
-}
-
-static bool
 is_same(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
@@ -292,26 +271,16 @@ static void
 complete(struct sshd_running_one *one)
 {
 	if (one->config != NULL && *one->config == '/' &&
-	    is_same_file(one->config, SSHD_TREE_TOP)) {
+	    system_file_is_same(one->config, SSHD_TREE_TOP)) {
 		free(one->config);
 		one->config = NULL;
 	}
-	one->sshd.path = is_same_file(one->program, SSHD_PATH) ?
+	one->sshd.path = system_file_is_same(one->program, SSHD_PATH) ?
 	    SSHD_PATH :
 	    one->program;
 	one->sshd.config = one->config;
 	one->sshd.host_key = one->host_key;
 	one->sshd.option = (const char *const *)one->option;
-}
-
-/* Adds one, which r owns then. False without memory. */
-static bool
-add_one(struct sshd_running *r, const struct sshd_running_one *one)
-{
-	if (!room_for_one(&r->v, r->n, sizeof(*one)))
-		return false;
-	r->v[r->n++] = *one;
-	return true;
 }
 
 static void
@@ -346,13 +315,17 @@ on_line(void *arg, const struct sshd_start *start, const char *text)
 	if (ok && name != NULL && strcmp(name, "/sshd") == 0) {
 		if (*why != '\0')
 			f->unseen(f->arg, start->place, why);
-		else if (!is_known(f, &one) && (ok = add_one(f->r, &one)))
+		else if (!is_known(f, &one) &&
+		    (ok = room_for_one(&f->r->v, f->r->n, sizeof(one)))) {
+			f->r->v[f->r->n++] = one;
 			one = (struct sshd_running_one){ .place = NULL };
+		}
 	}
 	if (!ok)
 		f->error = ENOMEM;
 	free_one(&one);
-	free_words(&w);
+	free(w.memory);
+	free(w.v);
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <strings.h>
 
 #include "base/room.h"
-#include "host/root_file.h"
+#include "host/system_file.h"
 #include "sshd_config/match.h"
 #include "sshd_config/words.h"
 
@@ -21,7 +22,6 @@
 
 struct reader {
 	struct sshd_tree *t;
-	const char *root;
 	const struct sshd_change *change;
 	size_t n_changes;
 	bool complete; /* leave_out was not called */
@@ -70,7 +70,7 @@ read_pattern(struct reader *r, const char *pattern, size_t include,
     size_t match, unsigned int depth)
 {
 	glob_t found;
-	const int error = root_glob(r->root, pattern, &found);
+	const int error = glob(pattern, 0, NULL, &found);
 	const size_t n_found = error == 0 ? found.gl_pathc : 0;
 	const char **name = calloc(n_found + r->n_changes + 1, sizeof(*name));
 	size_t n = 0;
@@ -113,8 +113,8 @@ read_include(struct reader *r, unsigned int depth)
 		/* sshd looks for such a file in its working directory. */
 		if (*word == '~')
 			leave_out(r,
-			    "%s%s:%zu: Include %.300s: not an absolute path",
-			    r->root, r->t->file[l.file].path, l.number, word);
+			    "%s:%zu: Include %.300s: not an absolute path",
+			    r->t->file[l.file].path, l.number, word);
 		else if (snprintf(pattern, sizeof(pattern), "%s%s",
 			     *word == '/' ? "" : "/etc/ssh/", word) >=
 		    (int)sizeof(pattern))
@@ -123,16 +123,6 @@ read_include(struct reader *r, unsigned int depth)
 			read_pattern(r, pattern, include, l.match, depth);
 	}
 	free(copy);
-}
-
-/* False without memory. */
-static bool
-add_line(struct sshd_tree *t, const struct sshd_line *l)
-{
-	if (!room_for_one(&t->line, t->n_lines, sizeof(*l)))
-		return false;
-	t->line[t->n_lines++] = *l;
-	return true;
 }
 
 /* Reads the lines of a file. outer is the Match block that includes it. */
@@ -162,13 +152,18 @@ read_lines(struct reader *r, size_t file, size_t outer, unsigned int depth)
 		    strcasecmp(l.keyword, "Match") == 0;
 		l.match = is_match ? outer : match;
 		/* A blank line, or a comment. */
-		if (l.keyword == NULL)
+		if (l.keyword == NULL) {
 			free(l.memory);
-		else if (t->n_lines == LINES_MAX || !add_line(t, &l)) {
+			continue;
+		}
+		if (t->n_lines == LINES_MAX ||
+		    !room_for_one(&t->line, t->n_lines, sizeof(l))) {
 			leave_out(r, "%s: too many lines", path);
 			free(l.memory);
 			return;
-		} else if (is_match)
+		}
+		t->line[t->n_lines++] = l;
+		if (is_match)
 			match = t->n_lines;
 		else if (strcasecmp(l.keyword, "Include") == 0)
 			read_include(r, depth + 1);
@@ -185,22 +180,22 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 	int error;
 
 	if (depth == DEPTH_MAX || t->n_files == FILES_MAX) {
-		leave_out(r, "%s%s: Include goes too deep", r->root, path);
+		leave_out(r, "%s: Include goes too deep", path);
 		return;
 	}
 	errno = ENOENT;
 	if (c == NULL)
-		f.text = root_read(r->root, path, &f.len);
+		f.text = system_file_read(path, &f.len);
 	else if (c->text != NULL && (f.text = malloc(c->len + 1)) != NULL) {
 		f.len = c->len;
 		memcpy(f.text, c->text, f.len);
 		f.text[f.len] = '\0';
 	}
 	error = errno;
-	if (c == NULL && f.text == NULL && root_is_masked(r->root, path))
+	if (c == NULL && f.text == NULL && system_file_is_masked(path))
 		f.text = strdup("");
 	if (f.text == NULL) {
-		leave_out(r, "%s%s: %s", r->root, path,
+		leave_out(r, "%s: %s", path,
 		    error == EINVAL ? "not a regular file" : strerror(error));
 		return;
 	}
@@ -216,12 +211,11 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 }
 
 bool
-sshd_tree_read(struct sshd_tree *t, const char *root, const char *top,
+sshd_tree_read(struct sshd_tree *t, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap)
 {
 	struct reader r = {
 		.t = t,
-		.root = root,
 		.change = change,
 		.n_changes = n,
 		.complete = true,
@@ -246,6 +240,16 @@ sshd_tree_free(struct sshd_tree *t)
 	free(t->file);
 	free(t->line);
 	*t = (struct sshd_tree){ 0 };
+}
+
+const struct sshd_line *
+sshd_tree_find(const struct sshd_tree *t, size_t match, const char *keyword)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == match &&
+		    strcasecmp(t->line[i].keyword, keyword) == 0)
+			return &t->line[i];
+	return NULL;
 }
 
 bool

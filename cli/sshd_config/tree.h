@@ -22,7 +22,7 @@ struct sshd_change {
 
 /* A file. One that is included twice is twice in the tree. */
 struct sshd_config_file {
-	char *path; /* below root */
+	char *path;
 	char *text;
 	size_t len;
 	size_t include; /* 1 + the index of its Include line; 0: none */
@@ -51,13 +51,20 @@ struct sshd_tree {
 };
 
 /*
- * Reads the file top below root, and all that it includes, with n changes.
- * False if something cannot be read, which is left out; why has a sentence
- * about the first one. Always call sshd_tree_free, even after a failure.
+ * Reads the file top, and all that it includes, with n changes. False if
+ * something cannot be read, which is left out; why has a sentence about the
+ * first one. Always call sshd_tree_free, even after a failure.
  */
-bool sshd_tree_read(struct sshd_tree *t, const char *root, const char *top,
+bool sshd_tree_read(struct sshd_tree *t, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap);
 void sshd_tree_free(struct sshd_tree *t);
+
+/*
+ * The first line with the keyword in Match block number match, 0 for outside of
+ * all. NULL if there is none.
+ */
+const struct sshd_line *sshd_tree_find(const struct sshd_tree *t, size_t match,
+    const char *keyword);
 
 /* Whether all lines are the same, in the same places. */
 bool sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b);

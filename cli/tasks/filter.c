@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "tasks/task.h"
+#include "working/working.h"
 
 /* Whether a filter with this header would be the whole file. */
 static bool
@@ -41,7 +41,7 @@ tasks_filter_head(const char *shown, int fd, struct filter_head *f)
 		.arg = &h,
 	};
 
-	return tasks_do(&t, shown);
+	return working_do_or_say(&t, shown);
 }
 
 struct judged {
@@ -85,7 +85,7 @@ tasks_judge_filter(const char *shown, int fd, double max_rate,
 	};
 
 	*j = (struct filter_judged){ .ok = false };
-	return tasks_do(&t, shown) && j->ok;
+	return working_do_or_say(&t, shown) && j->ok;
 }
 
 bool
@@ -103,7 +103,7 @@ tasks_filter_facts(const char *path, const struct kv_pkbf *f,
 		    R_NUMBER(set, (uint64_t)1 << f->header.length)),
 	};
 
-	ok = tasks_do(&t, path) && ok;
+	ok = working_do_or_say(&t, path) && ok;
 	filter_facts_set(path, &f->header, set, facts);
 	return ok;
 }

@@ -3,12 +3,11 @@
 
 #include <sys/stat.h>
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "command.h"
-#include "tasks/task.h"
+#include "working/working.h"
 
 /* --- the manifest ------------------------------------------------------- */
 
@@ -34,35 +33,11 @@ tasks_manifest(const char *shown, int fd, struct manifest *m, bool *parsedp,
 	};
 
 	*m = (struct manifest){ .time = 0 };
-	if (!tasks_do(&t, shown))
+	if (!working_do_or_say(&t, shown))
 		return false;
 	*parsedp = found.ok;
 	memcpy(why, found.why, sizeof(found.why));
 	return true;
-}
-
-/* --- the sources -------------------------------------------------------- */
-
-char *
-tasks_sources(const char *shown, int fd, size_t max)
-{
-	char *text = malloc(max + 1);
-	const struct working_task t = {
-		.name = "sources",
-		.args = RECORD_FIELDS(R_ANY(max)),
-		.fd = { fd },
-		.n_fds = 1,
-		.answer = RECORD_FIELDS(R_TEXT_AT(text, max + 1)),
-	};
-
-	if (text == NULL) {
-		cli_error("out of memory");
-		return NULL;
-	}
-	if (tasks_do(&t, shown))
-		return text;
-	free(text);
-	return NULL;
 }
 
 /* --- records ------------------------------------------------------------ */
@@ -102,7 +77,7 @@ tasks_records(const char *shown, int fd, struct update_records *r)
 		.arg = &x,
 	};
 
-	if (tasks_do(&t, shown))
+	if (working_do_or_say(&t, shown))
 		return true;
 	*r = (struct update_records){ .n = 0 };
 	return false;
@@ -113,7 +88,11 @@ tasks_records(const char *shown, int fd, struct update_records *r)
 static bool
 receive_unpacked(struct kv_bytes b, void *arg)
 {
-	return unpack_get(b, arg);
+	struct unpacked *u = arg;
+
+	return record_get_all(&b, UNPACKED_FIELDS(u)) &&
+	    (u->end == UNPACK_DAMAGED || u->end == UNPACK_NO_LIST) ==
+	    (u->why[0] != '\0');
 }
 
 bool
@@ -132,7 +111,7 @@ tasks_unpack(const char *shown, int packed, int out, uint64_t max, bool is_list,
 	};
 	struct stat st;
 
-	if (!tasks_do(&t, shown))
+	if (!working_do_or_say(&t, shown))
 		return false;
 	if (fstat(out, &st) == -1)
 		return cli_failed(shown, "cannot be unpacked");
@@ -154,7 +133,7 @@ tasks_lost_records(const char *old_shown, int old, uint64_t n,
 		.answer = RECORD_FIELDS(R_NUMBER(*lostp, n)),
 	};
 
-	if (tasks_do(&t, new_shown))
+	if (working_do_or_say(&t, new_shown))
 		return true;
 	*lostp = 0;
 	return false;
@@ -223,7 +202,7 @@ tasks_source(const char *shown, int fd, uint8_t id,
 		.answer = RECORD_FIELDS(R_TEXT_AT(words, KV_SOURCES_MAX_BYTES)),
 	};
 
-	if (!tasks_do(&t, shown))
+	if (!working_do_or_say(&t, shown))
 		*words = '\0';
 }
 

@@ -22,12 +22,6 @@
 bool tasks_manifest(const char *shown, int fd, struct manifest *m,
     bool *parsedp, char why[static MANIFEST_WHY_BYTES]);
 
-/*
- * Reads the lines about sources of the file that fd holds, at most max bytes of
- * them, into a text that the caller frees. NULL after a message about shown.
- */
-char *tasks_sources(const char *shown, int fd, size_t max);
-
 /* Checks the list that fd holds. False after a message about shown. */
 bool tasks_records(const char *shown, int fd, struct update_records *r);
 
@@ -42,7 +36,7 @@ bool tasks_unpack(const char *shown, int packed, int out, uint64_t max,
 
 /*
  * Sets *lostp to the number of the n records of the list old whose hashes the
- * list new does not have (sets/losses). False after a message.
+ * list new does not have. False after a message.
  */
 bool tasks_lost_records(const char *old_shown, int old, uint64_t n,
     const char *new_shown, int new, uint64_t *lostp);

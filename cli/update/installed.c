@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,15 +63,13 @@ open_unchanged(const struct update_installed *t, struct replace *r)
 
 	if (!replace_open(r, t->path))
 		return false;
-	same = r->dir_st.st_dev == t->place.dir_st.st_dev &&
-	    r->dir_st.st_ino == t->place.dir_st.st_ino &&
+	same = io_is_same(&r->dir_st, &t->place.dir_st) &&
 	    strcmp(r->name, t->place.name) == 0 &&
 	    (r->old == -1) == (t->fd == -1);
 
 	if (same &&
 	    (r->old == -1 ||
-		(r->old_st.st_dev == t->st.st_dev &&
-		    r->old_st.st_ino == t->st.st_ino &&
+		(io_is_same(&r->old_st, &t->st) &&
 		    r->old_st.st_ctim.tv_sec == t->st.st_ctim.tv_sec &&
 		    r->old_st.st_ctim.tv_nsec == t->st.st_ctim.tv_nsec)))
 		return true;
@@ -84,25 +81,22 @@ open_unchanged(const struct update_installed *t, struct replace *r)
 
 bool
 update_installed_replace(const struct update_installed *t, int fd,
-    const char *name, bool *donep)
+    struct stat *st, bool *donep)
 {
-	struct stat mine, named;
 	struct replace r;
-	bool ok;
+	bool ok = open_unchanged(t, &r);
 
-	*donep = false;
-	ok = open_unchanged(t, &r);
 	/* A damaged file must not replace a good NAME.previous. */
 	r.keep_old = t->is_good;
 	r.keep_beside = t->is_other;
 	r.root_only = true;
 	r.change = CHANGE_JUDGED;
-	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
-	*donep = fstat(fd, &mine) == 0 && r.dir != -1 &&
-	    fstatat(r.dir, t->place.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
-	if (r.fd == -1)
-		close(fd);
+	ok = ok && replace_adopt(&r, fd) && replace_commit(&r);
+	*donep = r.is_done;
+	if (!r.is_done || fstat(r.fd, st) == -1)
+		*st = (struct stat){ .st_size = -1 };
+	/* The caller closes it. */
+	r.fd = r.fd == fd ? -1 : r.fd;
 	replace_close(&r);
 	return ok;
 }
@@ -124,8 +118,7 @@ update_installed_open_previous(const struct update_installed *t)
 		cli_error("%s: the previous one, %s, is somebody else's, or "
 			  "others may write it; correct owner and mode",
 		    t->path, t->place.previous_name);
-	} else if (t->fd != -1 && st.st_dev == t->st.st_dev &&
-	    st.st_ino == t->st.st_ino) {
+	} else if (t->fd != -1 && io_is_same(&st, &t->st)) {
 		cli_error("%s: the previous one is the same file", t->path);
 	} else
 		return fd;

@@ -28,13 +28,13 @@ bool update_installed_open(struct update_installed *t, const char *path);
 void update_installed_close(struct update_installed *t);
 
 /*
- * Replaces the file by the one called name beside it, which is open as fd;
- * the old filter becomes NAME.previous. Owns fd from now on. False after a
- * message. *donep tells whether the new file is in place, which it may be
- * even after false.
+ * Replaces the file by the one that is open as fd, of update/part, whose stat in
+ * place *st becomes; the old filter becomes NAME.previous. fd stays the caller's.
+ * False after a message. *donep tells whether the new file is in place, which it
+ * may be even after false.
  */
 bool update_installed_replace(const struct update_installed *t, int fd,
-    const char *name, bool *donep);
+    struct stat *st, bool *donep);
 
 /* Opens NAME.previous for reading. -1 after a message. */
 int update_installed_open_previous(const struct update_installed *t);

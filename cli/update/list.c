@@ -17,7 +17,6 @@
 #include "kv_sources.h"
 #include "published/lookup.h"
 #include "tasks/list.h"
-#include "update/text.h"
 #include "update/update.h"
 
 #define NAMESPACE "keyveto-list"
@@ -35,7 +34,7 @@ read_installed(struct update *u)
 	struct update_installed *t = &u->installed;
 	struct update_list *l = &u->list;
 
-	update_sources_read(t->path, &l->known);
+	update_sources_read(t->path, false, &l->known);
 	l->fresh_time = -1;
 	if (t->fd == -1)
 		return true;
@@ -133,6 +132,32 @@ has_come(const struct update *u)
 	    u->source.from.shown);
 }
 
+/*
+ * Whether the manifest counts still, which the notes remember for keyveto
+ * doctor. Nothing makes one count that has expired: its publisher makes them
+ * anew before. False after a message.
+ */
+static bool
+counts_still(struct update *u)
+{
+	const int64_t expires = u->list.manifest.expires;
+	char date[UPDATE_DATE_BYTES];
+
+	if (u->notes.expires != expires) {
+		u->notes.expires = expires;
+		if (!update_save_notes(u))
+			return false;
+	}
+	if (expires == 0 || (int64_t)time(NULL) <= expires)
+		return true;
+	update_sources_date(expires, date);
+	return cli_error(
+	    "%s: expired at %s, and there is no newer one: somebody may be "
+	    "holding newer ones back; ask its publisher, and compare the clock "
+	    "of this machine",
+	    u->source.from.shown, date);
+}
+
 /* Parses the manifest. False after a message. */
 static bool
 parse_manifest(struct update *u)
@@ -146,107 +171,50 @@ parse_manifest(struct update *u)
 	report_manifest(u);
 	if (!ok)
 		cli_error("%s: %s", u->source.from.shown, why);
-	return ok && has_come(u);
+	return ok && has_come(u) && counts_still(u);
 }
 
-/* Fetches and parses the manifest. False after a message. */
+/* Fetches the manifest, and verifies its signature. */
+static enum update_signature
+fetch_signed(struct update *u, bool last)
+{
+	enum update_signature found;
+	struct fetch there = {
+		.place = &u->source.from,
+		.limits = &u->source.limits,
+		.progress = &u->progress,
+	};
+	int signature;
+
+	io_close(u->list.text);
+	if (update_text_fetch(&there, MANIFEST_MAX_BYTES,
+		"longer than 1 MiB: not a manifest of badkeys; correct URL",
+		&u->list.text) != FETCH_DONE)
+		return UPDATE_SIGNATURE_FAILED;
+	if (u->source.signers == -1)
+		return UPDATE_SIGNATURE_GOOD;
+	if (update_signature_fetch(u, "", &there, &signature) != FETCH_DONE)
+		return UPDATE_SIGNATURE_FAILED;
+	found = update_signature_verify(u, u->list.text, NAMESPACE,
+	    last ? u->kind->what : NULL, u->source.signature.shown, signature);
+	close(signature);
+	return found;
+}
+
+/*
+ * Fetches and parses the manifest. The publisher may be replacing it and its
+ * signature: both are fetched once more. False after a message.
+ */
 static bool
 fetch_manifest(struct update *u)
 {
-	u->list.text = update_text_get(&u->source.from, &u->source.limits,
-	    &u->progress, MANIFEST_MAX_BYTES,
-	    "longer than 1 MiB: not a manifest of badkeys; correct URL");
-	return u->list.text != -1 &&
-	    (u->source.signers == -1 ||
-		update_signature_check(u, u->list.text, NAMESPACE)) &&
-	    parse_manifest(u);
-}
+	enum update_signature found = fetch_signed(u, false);
 
-/* --- a published folder ------------------------------------------------- */
-
-/* Fetches a companion into u->list.text. False after a message. */
-static bool
-deliver_text(struct update *u, const struct index_companion *c, size_t max)
-{
-	u->list.text = update_deliver_companion(u, c, max);
-	return u->list.text != -1;
-}
-
-/*
- * Reads the manifest that the folder has of its list, as badkeys served it.
- * False after a message.
- */
-static bool
-read_mirrored_manifest(struct update *u)
-{
-	const struct index_file *file = u->follow.file;
-	const char *shown = u->source.from.shown;
-	struct manifest *m = &u->list.manifest;
-
-	if (!deliver_text(u, &file->manifest, MANIFEST_MAX_BYTES) ||
-	    !parse_manifest(u))
-		return false;
-	if (strcmp(m->blocklist_sha256, file->sha256) != 0)
-		return cli_error(
-		    "%s: the manifest of %s is of another list; ask its "
-		    "publisher",
-		    shown, file->name);
-	/* The folder has no such file. */
-	m->lookup_url[0] = '\0';
-	return true;
-}
-
-/*
- * Sets the manifest to what the index says of the list. u->list.text is its file
- * with the sources, if there is one. False after a message.
- */
-static bool
-read_index_entry(struct update *u)
-{
-	const struct index_file *file = u->follow.file;
-	struct update_list *l = &u->list;
-
-	if (file->manifest.sha256[0] != '\0')
-		return read_mirrored_manifest(u);
-	memcpy(l->manifest.blocklist_sha256, file->sha256,
-	    sizeof(l->manifest.blocklist_sha256));
-	l->manifest.time = file->dated ? file->date : u->follow.index.date;
-	l->has_lines = file->sources.sha256[0] != '\0';
-	/* All that an index may name: what logins do not read is left out. */
-	return has_come(u) &&
-	    (!l->has_lines ||
-		deliver_text(u, &file->sources, INDEX_COMPANION_MAX_BYTES));
-}
-
-/*
- * Finds the list of the index. UPDATE_REPLACED if the manifest is set now, for
- * judge_manifest. UPDATE_FAILED comes after a message.
- */
-static enum update_outcome
-follow_index(struct update *u)
-{
-	const struct update_list *l = &u->list;
-	const struct index_file *file;
-	/* Without the file with the sources it is not all here. */
-	const bool complete = strcmp(l->known.sha256, l->old.sha256) == 0;
-
-	switch (update_follow_find(u, l->old.sha256, complete)) {
-	case UPDATE_FOLLOW_FAILED:
-		return UPDATE_FAILED;
-	case UPDATE_FOLLOW_SAME:
-		return UPDATE_CURRENT;
-	case UPDATE_FOLLOW_CURRENT:
-		file = u->follow.file;
-		if (!complete || !file->dated || file->date != l->known.time)
-			break;
-		if (!u->options->dry_run)
-			update_follow_note(u, &u->installed.st);
-		return UPDATE_CURRENT;
-	case UPDATE_FOLLOW_UNWANTED:
-	case UPDATE_FOLLOW_NEWER:
-		break;
-	}
-	return read_index_entry(u) ? UPDATE_REPLACED : UPDATE_FAILED;
+	if (found == UPDATE_SIGNATURE_BAD)
+		found = update_wait_before_again(u) ?
+		    fetch_signed(u, true) :
+		    UPDATE_SIGNATURE_FAILED;
+	return found == UPDATE_SIGNATURE_GOOD && parse_manifest(u);
 }
 
 /* --- judging it --------------------------------------------------------- */
@@ -260,7 +228,7 @@ correct_sources(struct update *u)
 
 	if (strcmp(l->known.sha256, l->old.sha256) == 0)
 		return;
-	update_sources_read_previous(u->installed.path, &previous);
+	update_sources_read(u->installed.path, true, &previous);
 	if (strcmp(previous.sha256, l->old.sha256) == 0)
 		(void)update_sources_exchange(u->installed.path);
 }
@@ -326,10 +294,9 @@ judge_manifest(struct update *u)
 /* A packed file that is fetched. */
 struct receiving {
 	struct update *u;
-	struct fetch_place from;
+	const struct fetch_place *from;
 	const char *beside; /* the file that it is for */
 	int fd;
-	uint64_t len;
 };
 
 static bool
@@ -338,49 +305,33 @@ report_too_large(const struct receiving *r, const char *what)
 	return cli_error("%s: has more than %" PRIu64
 			 " bytes%s, which is more than MaxSize "
 			 "allows; if that is right, raise MaxSize",
-	    r->from.shown, r->u->source.settings.max_bytes, what);
+	    r->from->shown, r->u->source.settings.max_bytes, what);
 }
 
 static bool
 report_not_written(const struct receiving *r, int error)
 {
-	return cli_error("%s: cannot be written beside %s: %s", r->from.shown,
+	return cli_error("%s: cannot be written beside %s: %s", r->from->shown,
 	    r->beside, strerror(error));
 }
 
 static bool
-count_packed(size_t len, void *arg)
+fetch_packed(const struct receiving *r)
 {
-	struct receiving *r = arg;
-	const int error = errno;
-
-	r->len += len;
-	if (len > 0 && r->len <= r->u->source.settings.max_bytes) {
-		progress_add(&r->u->progress, len);
-		return true;
-	}
-	progress_clear(&r->u->progress);
-	return len > 0 ? report_too_large(r, "") : report_not_written(r, error);
-}
-
-static bool
-fetch_packed(struct receiving *r)
-{
-	struct update *u = r->u;
 	struct fetch f = {
-		.place = &r->from,
-		.limits = &u->source.limits,
+		.place = r->from,
+		.limits = &r->u->source.limits,
 		.into = r->fd,
-		.arrived = count_packed,
-		.arg = r,
-		.progress = &u->progress,
+		.max = r->u->source.settings.max_bytes,
+		.progress = &r->u->progress,
+		.shows = true,
 	};
-	bool ok;
 
-	progress_start(&u->progress, "fetching", 0);
-	ok = fetch_run(&f) == FETCH_DONE;
-	progress_clear(&u->progress);
-	return ok;
+	if (fetch_run(&f) == FETCH_DONE)
+		return true;
+	if (f.error != 0)
+		return report_not_written(r, f.error);
+	return f.len > f.max && report_too_large(r, "");
 }
 
 static bool
@@ -401,14 +352,14 @@ was_unpacked(const struct receiving *r, const struct unpacked *x)
 	case UNPACK_TOO_LARGE:
 		return report_too_large(r, " when unpacked");
 	case UNPACK_NO_LIST:
-		return report_no_list(r->from.shown, x->why);
+		return report_no_list(r->from->shown, x->why);
 	case UNPACK_NOT_READ:
 	case UNPACK_NOT_WRITTEN:
 		return report_not_written(r, x->error);
 	case UNPACK_DAMAGED:
 		break;
 	}
-	return cli_error("%s: %s", r->from.shown, x->why);
+	return cli_error("%s: %s", r->from->shown, x->why);
 }
 
 /*
@@ -437,35 +388,39 @@ is_wanted(const char *shown, int part, const char *sha256,
 	    shown);
 }
 
+/* Where a file is that the manifest names. False after a message. */
+static bool
+resolve(const struct update *u, const char *url, struct fetch_place *p)
+{
+	/* Only badkeys' own manifest leads to other hosts. */
+	return fetch_place_resolve(&u->source.from, url,
+	    strcmp(u->source.from.where, UPDATE_BADKEYS_URL) == 0, p);
+}
+
 /*
- * Fetches what url of the manifest names, and unpacks it into the part. records
+ * Fetches the file at from, and unpacks it into the part. records
  * is NULL if it is no list. False after a message, also if its SHA-256 is
  * another.
  */
 static bool
-receive(struct update *u, const char *url, const char *sha256,
+receive(struct update *u, const struct fetch_place *from, const char *sha256,
     struct update_records *records, struct update_part *part)
 {
-	/* Only badkeys' own manifest leads to other hosts. */
-	const bool other_hosts = strcmp(u->source.from.where,
-				     UPDATE_BADKEYS_URL) == 0;
 	const struct replace *place = &u->installed.place;
-	struct receiving r = { .u = u, .beside = part->path, .fd = -1 };
+	struct receiving r = { .u = u, .from = from, .beside = part->path };
 	struct unpacked x;
 	bool ok;
 
-	ok = fetch_place_resolve(&u->source.from, url, other_hosts, &r.from) &&
-	    update_part_cut(part, 0);
-	if (ok && (r.fd = update_part_nameless(place->dir, place->name)) == -1)
-		ok = report_not_written(&r, errno);
-	ok = ok && fetch_packed(&r) &&
-	    tasks_unpack(r.from.shown, r.fd, part->fd,
+	r.fd = update_part_nameless(place->dir, place->name);
+	if (r.fd == -1)
+		return report_not_written(&r, errno);
+	ok = fetch_packed(&r) &&
+	    tasks_unpack(from->shown, r.fd, part->fd,
 		u->source.settings.max_bytes, records != NULL,
 		u->source.limits.stopped, &part->len, &x) &&
 	    was_unpacked(&r, &x) &&
-	    is_wanted(r.from.shown, part->fd, sha256, records);
-	io_close(r.fd);
-	fetch_place_free(&r.from);
+	    is_wanted(from->shown, part->reads, sha256, records);
+	close(r.fd);
 	return ok;
 }
 
@@ -480,87 +435,53 @@ replace_list(struct update *u, const char *sources)
 
 	if (!u->replaced)
 		return outcome;
-	if (u->source.follows)
-		update_follow_note(u, &st);
-	else
-		update_keep_notes(u);
+	update_keep_notes(u);
 	return update_sources_write(t->path, sources, t->is_good) ?
 	    outcome :
 	    UPDATE_FAILED;
 }
 
-/* Whether the part is all of the list that the manifest names. */
+/*
+ * Receives the list by a patch. False, without a message, if there is none that
+ * gives it.
+ */
 static bool
-was_received(struct update *u)
-{
-	const char *shown = u->source.from.shown;
-	struct update_list *l = &u->list;
-	char digest[UPDATE_DIGEST_CHARS];
-
-	return u->part.len > 0 && tasks_records(shown, u->part.fd, &l->fresh) &&
-	    l->fresh.why[0] == '\0' &&
-	    working_hash(u->part.fd, shown, digest) &&
-	    strcmp(digest, l->manifest.blocklist_sha256) == 0;
-}
-
-/* The same from a published folder. False after a message. */
-static bool
-deliver_list(struct update *u)
+receive_patched(struct update *u, const struct fetch_place *from)
 {
 	struct update_list *l = &u->list;
+	const struct manifest *m = &l->manifest;
+	char sha256[UPDATE_DIGEST_CHARS];
+	bool ok;
 
-	if (!update_deliver(u) ||
-	    !tasks_records(u->source.from.shown, u->part.fd, &l->fresh))
+	if (!u->installed.is_good || u->options->force)
 		return false;
-	if (l->fresh.why[0] == '\0')
-		return update_seen_allows_list(u);
-	return cli_error("%s: %s: not an exact list; ask its publisher",
-	    u->source.from.shown, l->fresh.why);
+	ok = update_patch_receive(u, from, l->old.sha256) &&
+	    working_hash(u->part.reads, from->shown, sha256) &&
+	    strcmp(sha256, m->blocklist_sha256) == 0 &&
+	    tasks_records(from->shown, u->part.reads, &l->fresh) &&
+	    l->fresh.why[0] == '\0';
+	if (!ok) {
+		u->patch_bytes = 0;
+		(void)update_part_empty(&u->part);
+	}
+	return ok;
 }
 
-/* Receives the list, unless the part is it, and verifies it. */
+/* Receives the list, and verifies it. */
 static bool
 receive_list(struct update *u)
 {
 	struct update_list *l = &u->list;
 	const struct manifest *m = &l->manifest;
-	bool received;
+	struct fetch_place from;
+	bool ok;
 
-	if (u->source.follows)
-		return deliver_list(u);
-	received = was_received(u);
-	/* A dry run keeps what an earlier run received, and nothing else. */
-	if (u->options->dry_run && !received)
-		update_part_unname(&u->part);
-	u->keep_part = u->options->dry_run && received;
-	return (received ||
-		   receive(u, m->blocklist_url, m->blocklist_sha256, &l->fresh,
-		       &u->part)) &&
+	ok = resolve(u, m->blocklist_url, &from) &&
+	    (receive_patched(u, &from) ||
+		receive(u, &from, m->blocklist_sha256, &l->fresh, &u->part)) &&
 	    update_seen_allows_list(u);
-}
-
-/* The text of LIST.sources, which the caller frees. NULL after a message. */
-static char *
-make_sources(const struct update *u)
-{
-	/* A list that has no manifest has no sources there. */
-	char *text = update_sources_text(&u->list.manifest), *lines, *both;
-	const size_t len = text != NULL ? strlen(text) : 0;
-
-	if (text == NULL || !u->list.has_lines)
-		return text;
-	lines = tasks_sources(u->source.from.shown, u->list.text,
-	    KV_SOURCES_MAX_BYTES - len);
-	both = lines != NULL ? realloc(text, len + strlen(lines) + 1) : NULL;
-	if (both != NULL)
-		memcpy(both + len, lines, strlen(lines) + 1);
-	else {
-		if (lines != NULL)
-			cli_error("out of memory");
-		free(text);
-	}
-	free(lines);
-	return both;
+	fetch_place_free(&from);
+	return ok;
 }
 
 static enum update_outcome
@@ -571,21 +492,13 @@ install_list(struct update *u)
 	enum update_outcome outcome;
 	char *sources;
 
-	/* A list that HoldIfRefused keeps away stays as the part. */
-	u->keep_part = u->part.len > 0;
-	outcome = u->source.follows ? follow_index(u) :
-	    fetch_manifest(u)	    ? UPDATE_REPLACED :
-				      UPDATE_FAILED;
-	if (outcome == UPDATE_FAILED)
+	if (!fetch_manifest(u))
 		return UPDATE_FAILED;
-	u->keep_part = false;
-	if (outcome == UPDATE_CURRENT)
-		return UPDATE_CURRENT;
 	outcome = judge_manifest(u);
 	if (outcome == UPDATE_FAILED)
 		return outcome;
 	memcpy(u->fresh_sha256, m->blocklist_sha256, sizeof(u->fresh_sha256));
-	if ((sources = make_sources(u)) == NULL)
+	if ((sources = update_sources_text(m)) == NULL)
 		return UPDATE_FAILED;
 	l->fresh_time = m->time;
 	if (outcome == UPDATE_CURRENT) {
@@ -599,14 +512,9 @@ install_list(struct update *u)
 			l->known.sha256[0] != '\0' &&
 			    strcmp(l->known.sha256, l->old.sha256) != 0))
 			outcome = UPDATE_FAILED;
-		if (u->source.follows && !u->options->dry_run)
-			update_follow_note(u, &u->installed.st);
-	} else if (!receive_list(u)) {
-		outcome = UPDATE_FAILED;
-	} else if (!update_never_listed_allows(u, u->part.fd) ||
-	    !update_brake_allows(u, u->part.fd, sources)) {
-		/* It need not be fetched again to be judged again. */
-		u->keep_part = true;
+	} else if (!receive_list(u) ||
+	    !update_never_listed_allows(u, u->part.reads) ||
+	    !update_brake_allows(u, u->part.reads, sources)) {
 		outcome = UPDATE_FAILED;
 	} else if (!u->options->dry_run) {
 		outcome = replace_list(u, sources);
@@ -621,10 +529,11 @@ static bool
 replace_lookup(struct update *u, struct update_installed *t)
 {
 	const struct manifest *m = &u->list.manifest;
-	struct update_part part = { .fd = -1 };
+	struct update_part part;
 	char sha256[UPDATE_DIGEST_CHARS];
-	bool ok = false, replaced = false;
-	int fd;
+	struct fetch_place from;
+	bool ok, replaced = false;
+	struct stat st;
 
 	if (m->lookup_url[0] == '\0')
 		return cli_error("%s: names no lookup file",
@@ -632,17 +541,18 @@ replace_lookup(struct update *u, struct update_installed *t)
 	if (t->fd != -1 && working_hash(t->fd, t->path, sha256) &&
 	    strcmp(sha256, m->lookup_sha256) == 0)
 		return true;
-	ok = update_part_open(&part, t->place.dir, t->place.name, t->path) &&
-	    receive(u, m->lookup_url, m->lookup_sha256, NULL, &part);
+	if (!update_part_open(&part, t->place.dir, t->place.name, t->path))
+		return false;
+	ok = resolve(u, m->lookup_url, &from) &&
+	    receive(u, &from, m->lookup_sha256, NULL, &part);
 	if (ok && !u->options->dry_run) {
-		fd = part.fd;
-		part.fd = -1;
-		ok = update_installed_replace(t, fd, part.name, &replaced);
+		ok = update_installed_replace(t, part.fd, &st, &replaced);
 		if (replaced && !u->options->quiet)
 			cli_printf(stdout, "%s: %s\n", t->path,
 			    t->fd != -1 ? "updated" : "installed");
 	}
-	update_part_close(&part, false);
+	update_part_close(&part);
+	fetch_place_free(&from);
 	return ok;
 }
 
@@ -679,7 +589,7 @@ read_previous(struct update *u, int fd)
 	if (!tasks_records(u->installed.place.previous_name, fd, &l->fresh))
 		return false;
 	if (l->fresh.why[0] == '\0') {
-		update_sources_read_previous(u->installed.path, &about);
+		update_sources_read(u->installed.path, true, &about);
 		if (strcmp(about.sha256, l->fresh.sha256) == 0)
 			l->fresh_time = about.time;
 		return true;
@@ -688,20 +598,13 @@ read_previous(struct update *u, int fd)
 	    u->installed.path, u->installed.place.previous_name, l->fresh.why);
 }
 
-/* With the ETag, an index that has not changed would say that all is current. */
-static void
-note_rollback(struct update *u)
-{
-	update_notes_forget_installed(&u->notes);
-}
-
 static bool
 roll_back_sources(struct update *u)
 {
 	struct update_sources beside;
 
 	/* A rollback that was killed may have left them as they must be now. */
-	update_sources_read(u->installed.path, &beside);
+	update_sources_read(u->installed.path, false, &beside);
 	return strcmp(beside.sha256, u->list.fresh.sha256) == 0 ||
 	    update_sources_exchange(u->installed.path);
 }
@@ -713,7 +616,7 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_list *l = &u->list;
 	char date[UPDATE_DATE_BYTES + 4], installed[128];
-	char cost[UPDATE_FOLLOW_COST_BYTES], lost[64] = "";
+	char patch[UPDATE_PATCH_COST_BYTES], lost[64] = "";
 
 	describe_installed(u, installed, sizeof(installed));
 	if (outcome == UPDATE_CURRENT) {
@@ -728,7 +631,7 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 		    "; without %" PRIu64 " of the old ones", l->lost);
 	printf("%" PRIu64 " %s%s%s%s\n", l->fresh.n,
 	    cli_plural(l->fresh.n, "record", "records"),
-	    of_date(l->fresh_time, date), lost, update_follow_cost(u, cost));
+	    of_date(l->fresh_time, date), lost, update_patch_cost(u, patch));
 }
 
 const struct update_kind update_list_kind = {
@@ -740,7 +643,6 @@ const struct update_kind update_list_kind = {
 	.install = install_list,
 	.complete = fetch_lookup,
 	.read_previous = read_previous,
-	.note_rollback = note_rollback,
 	.complete_rollback = roll_back_sources,
 	.print_outcome = print_outcome,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/seen: compares a new file with all that were installed so far, of which
- * the notes remember a few numbers. So a publisher cannot bring an old file back
- * after the installed one was lost, nor take keys away a few at a time.
+ * update/seen: compares a new file with the installed one, and with the highest
+ * revision or date so far, which the notes remember: an old file does not come
+ * back after the installed one was lost.
  */
 #ifndef CLI_UPDATE_SEEN_H
 #define CLI_UPDATE_SEEN_H
@@ -10,10 +10,7 @@
 #include "kv_pkbf.h"
 
 struct update;
-
-/* The bits of a filter that may be lost in all: 1/100, or those of 10 keys. */
-#define UPDATE_SEEN_BITS_SHARE 100
-#define UPDATE_SEEN_KEYS 10
+struct update_notes;
 
 /*
  * Whether a filter with this header may be received: not older than any that
@@ -27,20 +24,24 @@ bool update_seen_allows_time(const struct update *u, int64_t time);
 
 /*
  * Whether the filter u->filter.judged, or the list u->list.fresh, which is open
- * as u->part, still has almost all of what was installed. Sets u->seen, for
- * update_seen_keep. False after a message.
+ * as u->part, has more than nine tenths of what is installed. False after a
+ * message.
  */
-bool update_seen_allows_filter(struct update *u);
+bool update_seen_allows_filter(const struct update *u);
 bool update_seen_allows_list(struct update *u);
 
-/* The new file is installed: has the notes say so. The caller saves them. */
-void update_seen_keep(struct update *u);
+/* Whether the file with this SHA-256 is the one that was rolled back from last. */
+bool update_unwanted_is(const struct update_notes *s, const char *sha256);
+
+/* Prints that the server, shown, still has such a file, which is called name. */
+void update_unwanted_report(const char *shown, const char *name);
 
 /*
- * The installed file is the server's. Returns whether that changed the notes,
- * so that the caller must save them.
+ * The new file is installed; or the installed one is the server's: has the notes
+ * say so. The caller saves them.
  */
-bool update_seen_keep_current(struct update *u);
+void update_seen_keep(struct update *u);
+void update_seen_keep_current(struct update *u);
 
 /*
  * The installed file is rolled back from, to the one that is open as previous:

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/source.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,6 +79,10 @@ find_target(struct update_source *s, const struct update_options *o)
 		return NULL;
 	if (s->own)
 		target = s->path;
+	else if (target != NULL && geteuid() == 0 && !o->dry_run &&
+	    !o->rollback && strcmp(target, UPDATE_BADKEYS_TARGET) == 0)
+		/* Before the first installation it is not there. */
+		(void)mkdir(KV_STATEDIR, 0755);
 	if (is_list ? o->judge.n_filters > 0 : o->judge.n_blocklists > 0)
 		cli_error("source %s is of %s: name it with %s",
 		    s->settings.name, is_list ? "an exact list" : "a filter",
@@ -95,59 +97,21 @@ find_target(struct update_source *s, const struct update_options *o)
 	return NULL;
 }
 
-/* Whether place, of the URL or path text, is a folder; *endp is its end. */
-static bool
-is_folder(const char *text, const struct fetch_place *place, const char **endp)
-{
-	const size_t len = place->is_url ? strcspn(text, "?#") : strlen(text);
-	struct stat st;
-
-	*endp = "index";
-	if (len > 0 && text[len - 1] == '/')
-		return true;
-	*endp = "/index";
-	return !place->is_url && stat(place->where, &st) == 0 &&
-	    S_ISDIR(st.st_mode);
-}
-
-/*
- * Sets the place to fetch from. An operand that is a folder stands for Index.
- * False after a message.
- */
+/* Sets the place to fetch from. False after a message. */
 static bool
 find_from(struct update_source *s, const struct update_options *o)
 {
-	const char *text = o->url != NULL ? o->url :
-	    s->settings.index != NULL	  ? s->settings.index :
-					    s->settings.url;
-	const char *end;
-	bool folder;
+	const char *text = o->url != NULL ? o->url : s->settings.url;
 
-	if (text == NULL) {
-		if (s->settings.name[0] != '\0')
-			cli_error("Source %s in %s needs a URL or an Index",
-			    s->settings.name,
-			    update_conf_path(o->settings_path));
-		else
-			cli_error("no URL to fetch a filter from: give one, or "
-				  "set URL in %s, or fetch the free list with "
-				  "--source " UPDATE_BADKEYS_NAME,
-			    update_conf_path(o->settings_path));
-		return false;
-	}
-	if (!fetch_place_parse(text, "", &s->from))
-		return false;
-	folder = is_folder(text, &s->from, &end);
-	s->follows = folder || text == s->settings.index;
-	if (s->follows && o->lookup)
-		return cli_error(
-		    "%s: a published folder has no lookup file; leave out "
-		    "--lookup",
-		    s->from.shown);
-	if (!folder)
-		return true;
-	fetch_place_free(&s->from);
-	return fetch_place_parse(text, end, &s->from);
+	if (text != NULL)
+		return fetch_place_parse(text, "", &s->from);
+	if (s->settings.name[0] != '\0')
+		return cli_error("Source %s in %s needs a URL",
+		    s->settings.name, update_conf_path(o->settings_path));
+	return cli_error(
+	    "no URL to fetch a filter from: give one, or set URL in %s, or "
+	    "fetch the free list with --source " UPDATE_BADKEYS_NAME,
+	    update_conf_path(o->settings_path));
 }
 
 /* Sets the places of the filter and of its signature. False after a message. */
@@ -166,11 +130,6 @@ find_places(struct update_source *s, const struct update_options *o)
 	if (!find_from(s, o))
 		return false;
 	update_notes_source(s->from.where, s->name);
-	if (signers == NULL && s->follows)
-		return cli_error(
-		    "%s: a published folder needs AllowedSigners in %s: the "
-		    "file of its publisher's signing keys",
-		    s->from.shown, update_conf_path(o->settings_path));
 	if (signers == NULL)
 		return true;
 	if ((s->signers = update_open_trusted(signers)) == -1)
@@ -178,8 +137,6 @@ find_places(struct update_source *s, const struct update_options *o)
 	if (!update_notes_signers(s->signers, s->settings.identity,
 		s->signers_name))
 		return cli_error("%s: %s", signers, strerror(errno));
-	if (s->follows)
-		return true;
 	/* SignatureURL is only for the file of URL. */
 	return s->settings.signature_url != NULL && o->url == NULL ?
 	    fetch_place_parse(s->settings.signature_url, "", &s->signature) :

@@ -28,7 +28,6 @@ struct update_source {
 	struct kv_config config;
 	bool own;	     /* an ordinary user keeps the free list */
 	char path[PATH_MAX]; /* of that list */
-	bool follows;	     /* from is the index of a published folder */
 	struct fetch_place from, signature;
 	struct https_limits limits;
 	char name[UPDATE_DIGEST_CHARS];		/* in the notes */

@@ -27,11 +27,11 @@ sources_path(const char *list, const char *end)
 	return NULL;
 }
 
-/* Reads the comments of the file; end is "" or ".previous". */
-static void
-read_sources(const char *list, const char *end, struct update_sources *s)
+void
+update_sources_read(const char *list, bool previous, struct update_sources *s)
 {
-	char text[KV_SOURCES_MAX_BYTES + 1], *path = sources_path(list, end);
+	char text[KV_SOURCES_MAX_BYTES + 1];
+	char *path = sources_path(list, previous ? ".previous" : "");
 	struct stat st;
 	ssize_t len = -1;
 	int fd = -1;
@@ -51,18 +51,6 @@ read_sources(const char *list, const char *end, struct update_sources *s)
 		text[len] = '\0';
 		update_sources_parse(text, s);
 	}
-}
-
-void
-update_sources_read(const char *list, struct update_sources *s)
-{
-	read_sources(list, "", s);
-}
-
-void
-update_sources_read_previous(const char *list, struct update_sources *s)
-{
-	read_sources(list, ".previous", s);
 }
 
 /* Whether the old file has exactly this text. */

@@ -8,10 +8,9 @@
 
 #include "published/sources.h"
 
-/* Reads the comments of the file of the list at path. */
-void update_sources_read(const char *path, struct update_sources *s);
-/* The same of NAME.previous of that file. */
-void update_sources_read_previous(const char *path, struct update_sources *s);
+/* Reads the comments of the file of the list at path, or of NAME.previous. */
+void update_sources_read(const char *path, bool previous,
+    struct update_sources *s);
 
 /*
  * Replaces the file of the list at path, unless it has this text already. With

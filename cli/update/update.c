@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/change.h"
+
 #define SECONDS_A_DAY 86400
 
 /* --- going back --------------------------------------------------------- */
@@ -26,8 +28,6 @@ roll_back(struct update *u)
 	int previous = update_installed_open_previous(t);
 	struct stat st;
 
-	/* A part of a newer file stays for the next update. */
-	u->keep_part = u->part.len > 0;
 	if (previous == -1)
 		return UPDATE_FAILED;
 	if (!u->kind->read_previous(u, previous) ||
@@ -48,7 +48,6 @@ roll_back(struct update *u)
 	 */
 	if (u->kind->note_rollback != NULL)
 		u->kind->note_rollback(u);
-	u->notes.sha256[0] = '\0';
 	update_notes_fit(&u->notes, &st);
 	update_keep_notes(u);
 	if (!update_installed_exchange(t, &u->replaced) ||
@@ -60,6 +59,53 @@ roll_back(struct update *u)
 out:
 	close(previous);
 	return outcome;
+}
+
+/* --- whether it may take effect ----------------------------------------- */
+
+/* Notes the keys in use that are listed newly, and what is held. */
+static void
+note_effect(struct update *u, const struct change_effect *e)
+{
+	struct update_notes *s = &u->notes;
+
+	if (!e->consulted)
+		return;
+	u->told = e->keys > 0;
+	if (!e->held || u->options->yes)
+		s->in_use = (int64_t)e->keys;
+	/* A rollback says nothing about a newer file that is kept away. */
+	if (!u->options->rollback)
+		s->held = !e->held || u->options->yes ? 0 :
+		    e->accounts > 0		      ? (int64_t)e->accounts :
+							1;
+}
+
+bool
+update_brake_allows(struct update *u, int fd, const char *sources)
+{
+	const struct update_installed *t = &u->installed;
+	const struct change c = {
+		.kind = u->kind == &update_list_kind ? CHANGE_LIST :
+						       CHANGE_FILTER,
+		.path = t->path,
+		.fd = fd,
+		.sources = sources,
+		.what = u->options->rollback ? "the previous one" :
+					       "the new one",
+		.via = "update",
+		.config = u->options->judge.config,
+		.hold = &u->source.settings.hold,
+		.yes = u->options->yes,
+		.dry_run = u->options->dry_run,
+	};
+	struct change_effect e;
+	const bool may = change_may_take_effect(&c, &e);
+
+	note_effect(u, &e);
+	if (!may && e.held && !u->options->dry_run)
+		update_keep_notes(u);
+	return may;
 }
 
 /* --- what is noted, and put in place ------------------------------------ */
@@ -89,7 +135,6 @@ enum update_outcome
 update_put_in_place(struct update *u, struct stat *st)
 {
 	const struct update_installed *t = &u->installed;
-	const int fd = u->part.fd;
 	bool ok;
 
 	if (u->source.limits.stopped()) {
@@ -98,13 +143,8 @@ update_put_in_place(struct update *u, struct stat *st)
 	}
 	if (u->options->dry_run)
 		return UPDATE_REPLACED;
-	if (fstat(fd, st) == -1) {
-		cli_error("%s: %s", t->path, strerror(errno));
-		return UPDATE_FAILED;
-	}
 	/* From here on the handlers of host/replace end this on a signal. */
-	u->part.fd = -1;
-	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
+	ok = update_installed_replace(t, u->part.fd, st, &u->replaced);
 	if (u->replaced)
 		update_seen_keep(u);
 	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
@@ -131,13 +171,12 @@ advise_settings(const struct update *u)
 
 	if (u->source.own && path == NULL)
 		cli_error("note: where a firewall stands, write \"Source "
-			  "badkeys\" into a file, and below it a Proxy, the "
-			  "URL of a mirror, or the Index of a folder; then "
-			  "type: keyveto update --settings FILE");
+			  "badkeys\" into a file, and below it a Proxy or the "
+			  "URL of a mirror; then type: keyveto update "
+			  "--settings FILE");
 	else
-		cli_error("note: where a firewall stands, put a Proxy, the "
-			  "URL of a mirror, or the Index of a folder below "
-			  "\"Source badkeys\" in %s",
+		cli_error("note: where a firewall stands, put a Proxy or the "
+			  "URL of a mirror below \"Source badkeys\" in %s",
 		    update_conf_path(path));
 }
 
@@ -197,39 +236,34 @@ check_age(const struct update *u, enum update_outcome outcome)
 }
 
 /*
- * Prints a note if no login will consult the new file, because keyveto.conf does
+ * Prints a note if no login will consult the new list, because keyveto.conf does
  * not name it.
  */
 static void
 note_if_unused(struct update *u)
 {
 	const char *path = update_source_config_path(u->options);
-	const bool is_list = u->kind == &update_list_kind;
 	struct kv_config *c = &u->source.config;
 	char why[KV_CONFIG_WHY_BYTES];
-	const char *const *named;
-	size_t n;
+	bool ok;
 	int fd;
 
 	if (path != NULL) {
 		kv_config_free(c);
 		if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
 			return;
-		if (kv_config_read(fd, path, c, why) != KV_OK) {
-			close(fd);
-			return;
-		}
+		ok = kv_config_read(fd, path, c, why) == KV_OK;
 		close(fd);
-	}
-	named = is_list ? c->blocklist : c->filter;
-	n = is_list ? c->n_blocklists : c->n_filters;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(named[i], u->installed.path) == 0)
+		if (!ok)
 			return;
-	cli_error("note: no login consults %s yet: add the line \"%s %s\" to "
-		  "%s, with keyveto config edit",
-	    u->installed.path, is_list ? "Blocklist" : "Filter",
-	    u->installed.path, path != NULL ? path : KV_CONFIG_PATH);
+	}
+	for (size_t i = 0; i < c->n_blocklists; i++)
+		if (strcmp(c->blocklist[i], u->installed.path) == 0)
+			return;
+	cli_error("note: no login consults %s yet: add the line \"Blocklist "
+		  "%s\" to %s, with keyveto config edit",
+	    u->installed.path, u->installed.path,
+	    path != NULL ? path : KV_CONFIG_PATH);
 }
 
 /*
@@ -242,10 +276,12 @@ note_failure(const struct update *u)
 	const struct update_installed *t = &u->installed;
 	struct update_notes s;
 
+	if (u->options->dry_run || u->options->rollback || u->replaced)
+		return;
 	/* u->notes may have what is true of the new file only. */
-	if (u->options->dry_run || u->options->rollback || u->replaced ||
-	    !update_notes_load(t->place.dir, t->place.name,
-		t->is_good ? &t->st : NULL, &s) ||
+	if ((!update_notes_load(t->place.dir, t->place.name,
+		 t->is_good ? &t->st : NULL, &s) &&
+		u->options->url != NULL) ||
 	    s.failed_since != 0)
 		return;
 	s.failed_since = (int64_t)time(NULL);
@@ -263,7 +299,6 @@ update_file(struct update *u, const char *path)
 	u->kind = u->source.settings.format == UPDATE_FORMAT_BADKEYS ?
 	    &update_list_kind :
 	    &update_filter_kind;
-	u->part.fd = -1;
 	if (!update_installed_open(t, path) || !u->kind->read_installed(u))
 		return UPDATE_FAILED;
 	/* After update_installed_open, which sets handlers, too. */
@@ -275,28 +310,15 @@ update_file(struct update *u, const char *path)
 		return UPDATE_FAILED;
 	(void)update_notes_load(t->place.dir, t->place.name,
 	    t->is_good ? &t->st : NULL, &u->notes);
-	/* What is left may be a list that HoldIfRefused keeps away. */
-	if (u->options->dry_run && !u->options->rollback &&
-	    ((u->kind != &update_list_kind && !u->source.follows) ||
-		u->part.len == 0))
-		update_part_unname(&u->part);
-	/* keyveto doctor must not find what nobody follows any more. */
-	if (!u->source.follows && !u->options->rollback &&
-	    !u->options->dry_run && u->notes.index_expires != 0) {
-		u->notes.index_expires = 0;
+	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
+	if (outcome == UPDATE_CURRENT && !u->options->dry_run) {
+		update_seen_keep_current(u);
 		update_keep_notes(u);
 	}
-	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
-	if (outcome == UPDATE_CURRENT && update_seen_keep_current(u) &&
-	    !u->options->dry_run)
-		update_keep_notes(u);
-	if (u->source.follows && outcome != UPDATE_FAILED &&
-	    !u->options->dry_run && !u->options->rollback)
-		update_deliver_clean(u);
 	progress_clear(&u->progress);
 	if (outcome == UPDATE_FAILED)
 		note_failure(u);
-	update_part_close(&u->part, u->keep_part);
+	update_part_close(&u->part);
 	report_outcome(u, outcome);
 	recent = outcome == UPDATE_FAILED || check_age(u, outcome);
 	if (u->replaced)
@@ -337,7 +359,6 @@ update_one(const struct update_settings *settings,
 	*toldp |= u->told;
 	update_installed_close(&u->installed);
 	update_source_close(&u->source);
-	update_follow_free(&u->follow);
 	if (u->list.text != -1)
 		close(u->list.text);
 	free(u);
@@ -353,10 +374,7 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 {
 	enum update_outcome worst = UPDATE_REPLACED, outcome;
 	/* A file of sections only has no source without a name. */
-	const size_t first = c->n > 1 && c->source[0].url == NULL &&
-		c->source[0].index == NULL ?
-	    1 :
-	    0;
+	const size_t first = c->n > 1 && c->source[0].url == NULL ? 1 : 0;
 	/* An operand or --filter is about the source without a name. */
 	const bool one = o->url != NULL || o->judge.n_filters > 0;
 	const size_t all = one ? 1 : c->n - first;
@@ -400,16 +418,22 @@ read_settings(const char *path, struct update_conf *c)
 }
 
 /*
- * Chooses the free list for an ordinary user, if neither the user nor the
- * settings say what else to fetch.
+ * Chooses the free list, if neither the caller nor the settings say what else to
+ * fetch. Root's --rollback is of the first filter of keyveto.conf.
  */
 static void
 choose_free_list(const struct update_conf *c, struct update_options *o)
 {
-	if (c->n > 1 || c->source[0].url != NULL || c->source[0].index != NULL)
+	const struct update_settings *top = &c->source[0];
+
+	/* Whoever names a target or signers means a source of his own. */
+	if (c->n > 1 || top->url != NULL || top->target != NULL ||
+	    top->allowed_signers != NULL || top->signature_url != NULL ||
+	    top->format != UPDATE_FORMAT_PKBF)
 		return;
-	if (geteuid() == 0 || o->n_sources > 0 || o->url != NULL ||
-	    o->settings_path != NULL || o->judge.config != NULL ||
+	if (o->n_sources > 0 || o->url != NULL ||
+	    (geteuid() == 0 && o->rollback) || o->settings_path != NULL ||
+	    o->judge.config != NULL ||
 	    o->judge.n_filters + o->judge.n_blocklists > 0)
 		return;
 	o->source[o->n_sources++] = UPDATE_BADKEYS_NAME;
@@ -498,8 +522,8 @@ const struct cli_command cli_update = {
 	    "  --filter FILE    update FILE instead\n"
 	    "  --blocklist FILE the same for an exact list, with --source\n"
 	    "  --rollback       exchange the file and the one before it\n"
-	    "Without an argument, without a URL, Index or Source in the "
-	    "settings, and not as\nroot: the free list, below "
-	    "~/.cache/keyveto.\n",
+	    "Without an argument, and without a URL or Source in the settings: "
+	    "the free\nlist, as " UPDATE_BADKEYS_TARGET "; not as root, "
+	    "below ~/.cache/keyveto.\n",
 	.run = run_update,
 };

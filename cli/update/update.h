@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * update/update: the steps of keyveto update. The new file is fetched into a
- * hidden file beside the old one, verified there, and then replaces the old one
- * in one step.
+ * file without a name beside the old one, verified there, and then replaces the
+ * old one in one step.
  */
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
@@ -10,17 +10,15 @@
 #include "published/manifest.h"
 #include "published/records.h"
 #include "sets/filter_judge.h"
-#include "update/follow.h"
 #include "update/installed.h"
 #include "update/never_listed.h"
 #include "update/part.h"
-#include "update/received.h"
+#include "update/patch.h"
 #include "update/seen.h"
 #include "update/source.h"
 #include "update/sources.h"
-#include "update/unwanted.h"
 #include "upkeep/notes.h"
-#include "working/hash.h"
+#include "working/working.h"
 
 /* The result. The zero value is failure. */
 enum update_outcome {
@@ -74,16 +72,18 @@ extern const struct update_kind update_filter_kind, update_list_kind;
 /* A filter. */
 struct update_filter {
 	struct kv_pkbf_header header; /* of the installed one */
-	struct update_received received;
+	off_t expected; /* bytes of the new one, by its header; 0: not known */
 	struct filter_judged judged; /* the new one */
+	/* What the server has, which the notes get when it is installed. */
+	struct fetch there;
+	char signature[UPDATE_DIGEST_CHARS]; /* its SHA-256; "": none needed */
 };
 
 /* An exact list. */
 struct update_list {
 	struct update_records old;   /* the installed one */
 	struct update_sources known; /* what is known of that one */
-	int text;		     /* the manifest, or the sources; -1 */
-	bool has_lines;		     /* text has the sources */
+	int text;		     /* the manifest; -1 */
 	struct manifest manifest;
 	struct update_records fresh; /* the new one, if UPDATE_REPLACED */
 	uint64_t lost;		     /* records of the old one, not in fresh */
@@ -98,14 +98,11 @@ struct update {
 	struct update_notes notes;
 	struct update_part part;
 	struct progress progress;
-	bool keep_part; /* the next run can resume it */
-	bool replaced;	/* the new one is in place */
-	bool told;	/* it lists keys that are in use here */
-	struct update_seen
-	    seen; /* for the notes, if the new one is installed */
+	bool replaced; /* the new one is in place */
+	bool told;     /* it lists keys that are in use here */
 	char
 	    fresh_sha256[UPDATE_DIGEST_CHARS]; /* of the new one; "": unknown */
-	struct update_follow follow;	       /* if the source has an index */
+	uint64_t patch_bytes;		       /* 0: it came whole */
 	struct update_filter filter;
 	struct update_list list;
 };
@@ -126,26 +123,49 @@ enum update_outcome update_put_in_place(struct update *u, struct stat *st);
 const char *update_verb(const struct update *u);
 
 /*
- * update/brake.c: asks (host/change) whether the new file, which is open as fd,
+ * Asks (host/change) whether the new file, which is open as fd,
  * may take effect; false after a message. What was found is noted in u->notes,
  * which the caller saves. sources is the text of LIST.sources, or NULL.
  */
 bool update_brake_allows(struct update *u, int fd, const char *sources);
 
-/* update/signature.c: SSH signatures of files, checked by ssh-keygen -Y. */
+/* --- update/signature.c: texts, and SSH signatures of them. -------------- */
 
 /*
- * Whether the whole file fd has a good signature in the namespace by a key that
- * AllowedSigners lists, or none is needed. Fetches the signature. The file's
- * offset stays. False after a message.
+ * As fetch_run, all of a text of at most max bytes, into a file without a name;
+ * too_long is the message about a longer one. *fdp is the caller's to close, and
+ * -1 but for FETCH_DONE.
  */
-bool update_signature_check(struct update *u, int fd, const char *namespace);
+enum fetch_end update_text_fetch(struct fetch *f, size_t max,
+    const char *too_long, int *fdp);
+
+/* The zero value is failure. */
+enum update_signature {
+	UPDATE_SIGNATURE_FAILED = 0, /* after a message */
+	UPDATE_SIGNATURE_BAD,	     /* it is no good one of the file */
+	UPDATE_SIGNATURE_GOOD,
+};
 
 /*
- * The same for a signature that is here already, by a key that AllowedSigners
- * lists. what ("filter") and shown, where it is from, are for messages.
+ * Fetches the signature at u->source.signature into a file that the caller
+ * closes, unless it still has this ETag. *there is what the server has. -1 for
+ * FETCH_NOT_MODIFIED, and after a message.
  */
-bool update_signature_verify(const struct update_source *s, int fd,
+enum fetch_end update_signature_fetch(struct update *u, const char *etag,
+    struct fetch *there, int *fdp);
+
+/*
+ * Whether the whole file fd has the signature by a key that AllowedSigners
+ * lists. what ("filter"), or NULL if a bad one is no matter for a message, and
+ * shown, where it is from, are for messages.
+ */
+enum update_signature update_signature_verify(const struct update *u, int fd,
     const char *namespace, const char *what, const char *shown, int signature);
+
+/* How long to wait before what does not fit is fetched again. */
+#define UPDATE_AGAIN_SECONDS 2
+
+/* Waits so long. False after a message if that is interrupted. */
+bool update_wait_before_again(const struct update *u);
 
 #endif

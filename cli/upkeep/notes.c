@@ -28,30 +28,20 @@ static const struct member {
 	{ "source", AT(source), UPDATE_DIGEST_CHARS },
 	{ "etag", AT(etag), HTTP_VALUE_BYTES },
 	{ "last_modified", AT(last_modified), HTTP_VALUE_BYTES },
+	{ "signature", AT(signature), UPDATE_DIGEST_CHARS },
 	{ "signers", AT(signers), UPDATE_DIGEST_CHARS },
-	{ "sha256", AT(sha256), UPDATE_DIGEST_CHARS },
-	{ "file", AT(file), UPDATE_FILE_CHARS },
 	{ "size", AT(size), 0 },
 	{ "mtime", AT(mtime), 0 },
 	{ "mtime_ns", AT(mtime_ns), 0 },
 	{ "unwanted_revision", AT(unwanted), 0 },
 	{ "unwanted_sha256", AT(unwanted_file), UPDATE_DIGEST_CHARS },
 	{ "rolled_back", AT(rolled_back), 0 },
-	{ "highest", AT(seen.highest), 0 },
-	{ "most", AT(seen.most), 0 },
-	{ "lost", AT(seen.lost), 0 },
-	{ "lost_of", AT(seen.lost_of), 0 },
-	{ "index_serial", AT(index_serial), 0 },
-	{ "index_expires", AT(index_expires), 0 },
-	{ "index_sha256", AT(index_sha256), UPDATE_DIGEST_CHARS },
-	{ "index_signers", AT(index_signers), UPDATE_DIGEST_CHARS },
-	{ "index_source", AT(index_source), UPDATE_DIGEST_CHARS },
+	{ "highest", AT(highest), 0 },
+	{ "expires", AT(expires), 0 },
 	{ "in_use", AT(in_use), 0 },
 	{ "held", AT(held), 0 },
 	{ "failed_since", AT(failed_since), 0 },
-	{ "part_etag", AT(part_etag), HTTP_VALUE_BYTES },
-	{ "part_source", AT(part_source), UPDATE_DIGEST_CHARS },
-	{ "part_boot", AT(part_boot), UPDATE_BOOT_CHARS },
+	{ "asked", AT(asked), 0 },
 };
 #define COUNT (sizeof(members) / sizeof(members[0]))
 
@@ -59,14 +49,8 @@ void
 update_notes_forget_installed(struct update_notes *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
-	s->signers[0] = s->sha256[0] = s->file[0] = '\0';
+	s->signature[0] = s->signers[0] = '\0';
 	s->size = s->mtime = s->mtime_ns = -1;
-}
-
-void
-update_notes_forget_part(struct update_notes *s)
-{
-	s->part_etag[0] = s->part_source[0] = s->part_boot[0] = '\0';
 }
 
 bool
@@ -81,14 +65,8 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	ssize_t len;
 	int fd;
 
+	*s = (struct update_notes){ .unwanted = -1, .highest = -1 };
 	update_notes_forget_installed(s);
-	update_notes_forget_part(s);
-	s->unwanted = -1;
-	s->unwanted_file[0] = '\0';
-	s->in_use = s->held = s->rolled_back = s->failed_since = 0;
-	s->seen = (struct update_seen){ .highest = -1 };
-	s->index_serial = s->index_expires = 0;
-	s->index_sha256[0] = s->index_signers[0] = s->index_source[0] = '\0';
 	snprintf(path, sizeof(path), NOTES_NAME, name);
 	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -202,18 +180,4 @@ update_notes_signers(int allowed_signers, const char *identity,
 		SHA256Update(&ctx, buf, (size_t)n);
 	(void)SHA256End(&ctx, signers);
 	return n == 0;
-}
-
-void
-update_notes_boot(char boot[UPDATE_BOOT_CHARS])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t len = -1;
-
-	if (fd != -1) {
-		len = io_read(fd, boot, UPDATE_BOOT_CHARS - 1);
-		close(fd);
-	}
-	boot[len > 0 ? len : 0] = '\0';
-	boot[strcspn(boot, "\n")] = '\0';
 }

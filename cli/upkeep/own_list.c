@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "kv_trusted.h"
 #include "sets/list_consulted.h"
+#include "upkeep/settings.h"
 
 #define NAME "/keyveto/badkeys.dat"
 
@@ -108,26 +109,66 @@ own_list_make_folder(char path[static PATH_MAX])
 	return ok;
 }
 
+static bool
+may_be_there(const char *path)
+{
+	return access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+/* Whether the free list of this machine can be read. A broken one is named. */
+static bool
+has_free_list(void)
+{
+	struct kv_blocklist l;
+	enum kv_err err;
+	int fd;
+
+	if (!may_be_there(UPDATE_BADKEYS_TARGET))
+		return false;
+	fd = open(UPDATE_BADKEYS_TARGET, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	err = fd != -1 ? kv_blocklist_open_fd(fd, &l) : KV_ERR_SYSTEM;
+	if (err == KV_OK)
+		kv_blocklist_close(&l);
+	else {
+		cli_error("note: " UPDATE_BADKEYS_TARGET
+			  ": %s: not consulted; type keyveto update, or "
+			  "remove it",
+		    err == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(err));
+		io_close(fd);
+	}
+	return err == KV_OK;
+}
+
 /*
- * Adds to o what the configuration consults, and path. The strings are config's.
+ * Adds to o what the configuration consults, and own, if it is not NULL. The
+ * strings are config's and own.
  */
 static bool
-add_to_configured(struct cli_judge_options *o, const struct kv_config *config,
-    const char *path)
+choose(struct cli_judge_options *o, const struct kv_config *config,
+    const char *own, unsigned int flags)
 {
-	/* Beside a list the default filter is not missed. */
-	const bool none = list_replaces_default(config) &&
-	    access(KV_CONFIG_FILTER_PATH, F_OK) == -1;
+	const bool none = list_replaces_default(config);
+	const bool free_list = none &&
+	    ((flags & OWN_LIST_OF_LOGINS) == 0 ||
+		!may_be_there(config->filter[0])) &&
+	    has_free_list();
 
-	if (config->n_blocklists == KV_CONFIG_MAX_BLOCKLISTS)
-		return cli_error("%s: more than %d lists", path,
+	if (own != NULL && config->n_blocklists == KV_CONFIG_MAX_BLOCKLISTS)
+		return cli_error("%s: more than %d lists", own,
 		    KV_CONFIG_MAX_BLOCKLISTS);
-	for (size_t i = 0; i < config->n_filters && !none; i++)
-		o->filter[o->n_filters++] = config->filter[i];
+	for (size_t i = 0; i < config->n_filters; i++)
+		if (!none || may_be_there(config->filter[i]))
+			o->filter[o->n_filters++] = config->filter[i];
 	for (size_t i = 0; i < config->n_blocklists; i++)
 		o->blocklist[o->n_blocklists++] = config->blocklist[i];
-	o->blocklist[o->n_blocklists++] = path;
-	o->own_list = path;
+	if (free_list)
+		o->blocklist[o->n_blocklists++] = o->unconsulted =
+		    UPDATE_BADKEYS_TARGET;
+	if (free_list && (flags & OWN_LIST_QUIETLY) == 0)
+		cli_error("note: no login consults " UPDATE_BADKEYS_TARGET);
+	if (own != NULL)
+		o->blocklist[o->n_blocklists++] = o->own_list = own;
+	o->found = true;
 	return true;
 }
 
@@ -146,23 +187,21 @@ may_exist(char path[static PATH_MAX])
 }
 
 bool
-own_list_add(struct cli_judge_options *o)
+own_list_add(struct cli_judge_options *o, unsigned int flags)
 {
-	/* o gets their strings. */
 	static char path[PATH_MAX];
 	static struct kv_config config;
+	const char *own;
 	char why[KV_CONFIG_WHY_BYTES];
-	int fd;
 	bool ok = true;
+	int fd = -1;
 
-	if (geteuid() == 0 || o->config != NULL ||
-	    o->n_filters + o->n_blocklists > 0 || !may_exist(path))
+	if (o->config != NULL || o->n_filters + o->n_blocklists > 0)
 		return true;
-	if (!open_own(path, &fd))
+	if (geteuid() != 0 && may_exist(path) && !open_own(path, &fd))
 		return false;
-	if (fd == -1)
-		return true;
-	close(fd);
+	io_close(fd);
+	own = fd != -1 ? path : NULL;
 	kv_config_defaults(&config);
 	cli_judge_choose_config(o);
 	if (o->config != NULL) {
@@ -172,5 +211,5 @@ own_list_add(struct cli_judge_options *o)
 		    kv_config_read(fd, o->config, &config, why) == KV_OK;
 		io_close(fd);
 	}
-	return !ok || add_to_configured(o, &config, path);
+	return !ok || choose(o, &config, own, flags);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * upkeep/own_list: the free list that an ordinary user keeps below the own cache
- * folder: keyveto update installs it, and check, scan and why consult it.
+ * upkeep/own_list: the lists that commands which only look consult where nobody
+ * named one: those of this machine, and the free list that an ordinary user
+ * keeps below the own cache folder, where keyveto update installs it.
  *
- * Nobody else may be able to change it: it and each folder above it belong to
- * this user or to root, as kv_trusted_open demands.
+ * Nobody else may be able to change the user's own: it and each folder above it
+ * belong to this user or to root, as kv_trusted_open demands.
  */
 #ifndef CLI_UPKEEP_OWN_LIST_H
 #define CLI_UPKEEP_OWN_LIST_H
@@ -20,12 +21,22 @@
  */
 bool own_list_make_folder(char path[static PATH_MAX]);
 
+/* Without the note that no login consults the free list. */
+#define OWN_LIST_QUIETLY 1u
 /*
- * Adds this user's list, if there is one, to what o judges by: beside the
- * filters and lists of keyveto.conf. Changes nothing for root, or if o names a
- * configuration, a filter or a list. False after a message: it must not be used.
+ * What is said is said of logins: the free list counts only in the place of a
+ * default filter that is not there, without which no login gets a verdict.
  */
-bool own_list_add(struct cli_judge_options *o);
+#define OWN_LIST_OF_LOGINS 2u
+
+/*
+ * Sets what o judges by: the filters and lists of keyveto.conf, or, where it
+ * names none, the default filter and the free list, if they are there, with a note
+ * that no login consults the latter; and this user's own list, if there is one. Changes nothing if o names a configuration, a
+ * filter or a list, or if there is none. False after a message: the user's own
+ * must not be used. Call it once: o gets strings of this function.
+ */
+bool own_list_add(struct cli_judge_options *o, unsigned int flags);
 
 /* This user's home directory. NULL if it is not known. */
 const char *own_home(void);

@@ -15,7 +15,6 @@
 #include "command.h"
 #include "kv_trusted.h"
 #include "kv_words.h"
-#include "published/index.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define TIMEOUT_MAX (7 * 86400)
@@ -24,8 +23,6 @@
 /* What the argument of a keyword is. */
 enum kind {
 	TEXT,
-	NAME,
-	PLACE,
 	PATH,
 	PROXY,
 	SECONDS,
@@ -110,14 +107,6 @@ read_value(enum kind kind, const char *text, void *value)
 	case PATH:
 		*(const char **)value = text;
 		return kind == TEXT || text[0] == '/';
-	case NAME:
-		*(const char **)value = text;
-		return index_is_name(text);
-	case PLACE:
-		*(const char **)value = text;
-		return text[0] == '/' ||
-		    strncasecmp(text, "https://", 8) == 0 ||
-		    strncasecmp(text, "file:", 5) == 0;
 	case PROXY:
 		*(const char **)value = strcasecmp(text, "none") == 0 ?
 		    "" :
@@ -164,15 +153,10 @@ static const struct keyword {
 } keywords[] = {
 	{ "AllowedSigners", PATH, "an absolute path", AT(allowed_signers) },
 	{ "CAFile", PATH, "an absolute path", AT(ca_file) },
-	{ "File", NAME,
-	    "the plain name of a file: letters, digits, dots, hyphens and "
-	    "underscores",
-	    AT(file) },
 	{ "Format", FORMAT, "pkbf or badkeys", AT(format) },
 	{ "HoldIfRefused", HOLD,
 	    "a number of accounts and names of groups, or never", AT(hold) },
 	{ "Identity", TEXT, "a name", AT(identity) },
-	{ "Index", PLACE, "an https URL, or an absolute path", AT(index) },
 	{ "Lookup", SWITCH, "yes or no", AT(lookup) },
 	{ "MaxAge", DAYS, "days, 1 to 36500", AT(max_age) },
 	{ "MaxFalsePositives", RATE, "a number between 0 and 1", AT(max_rate) },
@@ -226,8 +210,6 @@ begin_source(const struct update_settings *top, const char *name,
 	s->url = badkeys ? UPDATE_BADKEYS_URL : NULL;
 	s->target = badkeys ? UPDATE_BADKEYS_TARGET : NULL;
 	s->signature_url = s->allowed_signers = NULL;
-	s->index = s->file = NULL;
-	s->index_line = s->file_line = s->other_line = 0;
 	s->identity = "keyveto";
 	s->lookup = false;
 }
@@ -273,19 +255,23 @@ set_confirm(struct parser *ps, char *const *word, int n)
 	return true;
 }
 
-/* Notes the lines that check_index compares. */
-static void
-note_line(struct parser *ps, const struct keyword *k)
+/* Whether a word is gone, after the reason with what to use. */
+static bool
+names_gone(const struct parser *ps, const char *word)
 {
-	struct update_settings *s = ps->s;
-
-	if (k->offset == AT(index))
-		s->index_line = ps->line;
-	else if (k->offset == AT(file))
-		s->file_line = ps->line;
-	else if (k->offset == AT(url) || k->offset == AT(signature_url) ||
-	    (k->offset == AT(lookup) && s->lookup))
-		s->other_line = ps->line;
+	if (strcasecmp(word, "Index") == 0)
+		(void)mistake(ps,
+		    "Index is gone: write the URL of the file in that folder: "
+		    "of the filter, or of the manifest NAME.json of the list; "
+		    "keyveto-publish, of the package keyveto-fleet, makes it. "
+		    "AllowedSigners needs the namespaces keyveto-filter and "
+		    "keyveto-list in the place of keyveto-index");
+	else if (strcasecmp(word, "File") == 0)
+		(void)mistake(ps,
+		    "File is gone: write the URL of that file itself");
+	else
+		return false;
+	return true;
 }
 
 static bool
@@ -328,15 +314,14 @@ parse_line(struct parser *ps, char *line)
 		if (k->kind == HOLD ? read_hold(word + 1, n - 1, value) :
 				      word[1][0] != '\0' &&
 			    read_value(k->kind, word[1], value)) {
-			if (!ps->seen[i])
-				note_line(ps, k);
 			ps->seen[i] = true;
 			return true;
 		}
 		/* Do not print the value: it may hold a password. */
 		return mistake(ps, "%s needs %s", k->name, k->wanted);
 	}
-	return mistake(ps, "unknown keyword \"%.200s\"", word[0]);
+	return !names_gone(ps, word[0]) &&
+	    mistake(ps, "unknown keyword \"%.200s\"", word[0]);
 }
 
 void
@@ -377,37 +362,6 @@ parse_lines(struct parser *ps, char *line, const char *end)
 	return true;
 }
 
-/* What Index needs, and what it cannot go with. */
-static bool
-check_index(struct parser *ps)
-{
-	const unsigned long last = ps->line;
-
-	for (size_t i = 0; i < ps->conf->n; i++) {
-		struct update_settings *s = &ps->conf->source[i];
-
-		if (s->index != NULL && s->other_line == 0)
-			s->url = NULL; /* only the default of badkeys */
-		ps->line = s->index == NULL ? s->file_line :
-		    s->other_line > 0	    ? s->other_line :
-					      s->index_line;
-		if (s->index == NULL && s->file != NULL)
-			return mistake(ps,
-			    "File names a file of an index: set Index, too");
-		if (s->index != NULL && s->other_line > 0)
-			return mistake(ps,
-			    "URL, SignatureURL and Lookup do not go with "
-			    "Index (line %lu): keep one of them",
-			    s->index_line);
-		if (s->index != NULL && s->allowed_signers == NULL)
-			return mistake(ps,
-			    "Index needs AllowedSigners, the file of the "
-			    "publisher's signing keys");
-	}
-	ps->line = last;
-	return true;
-}
-
 /* Each source has a file of its own: the last one would win each time. */
 static bool
 check_targets(const struct parser *ps)
@@ -444,8 +398,7 @@ update_conf_parse(const char *text, size_t len, const char *path,
 	if ((c->text = malloc(len + 1)) == NULL)
 		return mistake(&ps, "out of memory");
 	memcpy(c->text, text, len);
-	return parse_lines(&ps, c->text, c->text + len) && check_index(&ps) &&
-	    check_targets(&ps);
+	return parse_lines(&ps, c->text, c->text + len) && check_targets(&ps);
 }
 
 void

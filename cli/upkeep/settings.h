@@ -38,8 +38,6 @@ struct update_settings {
 	const char *name; /* "": it has none */
 	enum update_format format;
 	const char *url;
-	const char *index;  /* of a published folder; not with url */
-	const char *file;   /* its name in that index */
 	const char *target; /* a path */
 	const char *signature_url;
 	const char *allowed_signers; /* a path */
@@ -54,8 +52,6 @@ struct update_settings {
 	uint64_t max_age;		 /* days; 0: any */
 	struct change_hold hold;	 /* HoldIfRefused */
 	const char *never_listed;	 /* a path */
-	/* The lines of Index, File, and what cannot go with Index; 0: none. */
-	unsigned long index_line, file_line, other_line;
 };
 
 /* The whole file. */

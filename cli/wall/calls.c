@@ -216,11 +216,14 @@ allow_values(scmp_filter_ctx ctx, int call, unsigned int arg,
 
 /*
  * RLIMIT_DATA counts no memory that is shared: of that, only files are mapped,
- * and not to be written. Code is in libraries alone.
+ * and by most programs not to be written. Code is in libraries alone.
  */
 static bool
-allow_mapping(scmp_filter_ctx ctx, int call, bool code)
+allow_mapping(scmp_filter_ctx ctx, int call, const struct wall_kept *kept)
 {
+	const scmp_datum_t refused = kept->maps ?
+	    PROT_EXEC :
+	    PROT_WRITE | PROT_EXEC;
 	const struct scmp_arg_cmp own[] = {
 		SCMP_CMP(3, SCMP_CMP_MASKED_EQ, MAP_SHARED, 0),
 		SCMP_CMP(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
@@ -228,10 +231,10 @@ allow_mapping(scmp_filter_ctx ctx, int call, bool code)
 	const struct scmp_arg_cmp shared[] = {
 		SCMP_CMP(3, SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_ANONYMOUS,
 		    MAP_SHARED),
-		SCMP_CMP(2, SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, 0),
+		SCMP_CMP(2, SCMP_CMP_MASKED_EQ, refused, 0),
 	};
 
-	return allow(ctx, call, code ? 1 : 2, own) &&
+	return allow(ctx, call, kept->executes ? 1 : 2, own) &&
 	    allow(ctx, call, 2, shared);
 }
 
@@ -253,18 +256,17 @@ allow_memory(scmp_filter_ctx ctx, const struct wall_kept *kept)
 {
 	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
 	    PROT_EXEC, 0);
-	const bool code = kept->executes;
 #if defined(__s390__)
 	const bool ok = allow(ctx, SCMP_SYS(mmap), 0, NULL);
 #elif defined(__i386__)
 	const bool ok = !kept->executes ||
-	    allow_mapping(ctx, SCMP_SYS(mmap), code);
+	    allow_mapping(ctx, SCMP_SYS(mmap), kept);
 #else
-	const bool ok = allow_mapping(ctx, SCMP_SYS(mmap), code);
+	const bool ok = allow_mapping(ctx, SCMP_SYS(mmap), kept);
 #endif
 
-	return ok && allow_mapping(ctx, SCMP_SYS(mmap2), code) &&
-	    (code || allow(ctx, SCMP_SYS(mprotect), 1, &no_code));
+	return ok && allow_mapping(ctx, SCMP_SYS(mmap2), kept) &&
+	    (kept->executes || allow(ctx, SCMP_SYS(mprotect), 1, &no_code));
 }
 
 /* What fstat(2) is in some libcs. */

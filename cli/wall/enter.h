@@ -14,6 +14,8 @@ struct wall_kept {
 	uint64_t memory;
 	/* It writes files that are handed over. fstat(2) works. */
 	bool writes;
+	/* It does so by their pages, which are no memory of its own. */
+	bool maps;
 	/*
 	 * It opens sockets of the internet and of this machine, and reads these
 	 * files and folders. call has what it does with them.

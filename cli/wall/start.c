@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "wall/wall.h"
 
@@ -51,8 +52,12 @@ find_beside(const char *name, char path[static PATH_MAX])
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
-void
-wall_find(const char *name, char path[static PATH_MAX])
+/*
+ * Finds a program of ours: beside this one's file, or else in libexec/keyveto.
+ * The environment has no say in it.
+ */
+static void
+find_program(const char *name, char path[static PATH_MAX])
 {
 	if (!find_beside(name, path))
 		snprintf(path, PATH_MAX, "%s/keyveto/%s", KV_LIBEXECDIR, name);
@@ -84,18 +89,11 @@ start_program(struct wall_process *w, const char *path, int orders, int answers,
 }
 
 static void
-close_if_open(int fd)
-{
-	if (fd != -1)
-		close(fd);
-}
-
-static void
 close_all(struct wall_process *w)
 {
-	close_if_open(w->orders);
-	close_if_open(w->answers);
-	close_if_open(w->errors);
+	io_close(w->orders);
+	io_close(w->answers);
+	io_close(w->errors);
 	w->orders = w->answers = w->errors = -1;
 }
 
@@ -107,7 +105,7 @@ wall_start(struct wall_process *w, const char *name, bool prints,
 	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 };
 	int errors[2] = { -1, -1 }, error;
 
-	wall_find(name, path);
+	find_program(name, path);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) ==
 		-1 ||
 	    pipe2(answers, O_CLOEXEC) == -1 ||
@@ -116,9 +114,9 @@ wall_start(struct wall_process *w, const char *name, bool prints,
 	else
 		error = start_program(w, path, orders[1], answers[1], errors[1],
 		    file_bytes);
-	close_if_open(orders[1]);
-	close_if_open(answers[1]);
-	close_if_open(errors[1]);
+	io_close(orders[1]);
+	io_close(answers[1]);
+	io_close(errors[1]);
 	w->orders = orders[0];
 	w->answers = answers[0];
 	w->errors = errors[0];

@@ -7,9 +7,7 @@
 #ifndef CLI_WALL_WALL_H
 #define CLI_WALL_WALL_H
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "host/program.h"
@@ -46,17 +44,11 @@ struct wall_process {
 
 #define WALL_WHY_BYTES 512
 
-/*
- * Finds a program of ours: beside this one's file, or else in libexec/keyveto.
- * The environment has no say in it.
- */
-void wall_find(const char *name, char path[static PATH_MAX]);
-
 /* For wall_start: files may be as long as ours. */
 #define WALL_ANY_SIZE UINT64_MAX
 
 /*
- * Starts the program that wall_find finds. It has those descriptors, and no
+ * Starts the program of ours with that name. It has those descriptors, and no
  * variable of the environment. With prints there is a pipe for errors. No file
  * that it writes gets longer than file_bytes. It ends with this process. False
  * with a sentence.

@@ -38,8 +38,7 @@ guard_goes_by(const struct sshd_settings *s, const char *config)
 
 	if (!guard_command(s->keys_command, &args))
 		return true;
-	if (!guard_config(args, path, sizeof(path)))
-		snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
+	(void)guard_config(args, path, sizeof(path));
 	return is_same_path(path, config);
 }
 
@@ -69,8 +68,8 @@ ask(const struct sshd_settings *s, const char *config)
 	const char *args;
 	struct ways w;
 
-	if (pam_stack_read("", *s->service != '\0' ? s->service : "sshd",
-		&stack, why, sizeof(why)) ||
+	if (pam_stack_read(*s->service != '\0' ? s->service : "sshd", &stack,
+		why, sizeof(why)) ||
 	    !s->use_pam) {
 		l = ways_find_module(&stack, &context.pam);
 		if (l != NULL)

@@ -14,7 +14,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "host/root_file.h"
+#include "base/room.h"
+#include "host/system_file.h"
 #include "kv_config.h"
 #include "kv_lines.h"
 
@@ -28,7 +29,6 @@
 #define BLANKS " \t"
 
 struct reader {
-	const char *root;
 	struct pam_stack *s;
 	unsigned int files; /* opened so far */
 	char *why;
@@ -38,7 +38,7 @@ struct reader {
 /* A file that is being read, and the one that includes it. */
 struct file {
 	const struct file *parent;
-	const char *path; /* below root */
+	const char *path;
 	const char *type; /* lines of other types are skipped; NULL: none */
 	unsigned int depth;
 	bool substack;	   /* included as a substack, or from one */
@@ -63,10 +63,9 @@ set_reason(const struct reader *r, const struct file *f, const char *fmt, ...)
 	if (f == NULL)
 		snprintf(r->why, r->cap, "%s", reason);
 	else if (f->line == 0)
-		snprintf(r->why, r->cap, "%s%s: %s", r->root, f->path, reason);
+		snprintf(r->why, r->cap, "%s: %s", f->path, reason);
 	else
-		snprintf(r->why, r->cap, "%s%s:%u: %s", r->root, f->path,
-		    f->line, reason);
+		snprintf(r->why, r->cap, "%s:%u: %s", f->path, f->line, reason);
 	return false;
 }
 
@@ -75,7 +74,7 @@ set_reason(const struct reader *r, const struct file *f, const char *fmt, ...)
  * then path is where the file should be.
  */
 static int
-open_named(const char *root, const char *name, char path[static PATH_MAX])
+open_named(const char *name, char path[static PATH_MAX])
 {
 	static const char *const dirs[] = { "/etc/pam.d/", "/usr/lib/pam.d/" };
 	char other[PATH_MAX];
@@ -86,12 +85,12 @@ open_named(const char *root, const char *name, char path[static PATH_MAX])
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if ((fd = root_open(root, path, O_RDONLY)) != -1 || *name == '/' ||
+	if ((fd = system_file_open(path, O_RDONLY)) != -1 || *name == '/' ||
 	    errno != ENOENT)
 		return fd;
 	saved = errno;
 	snprintf(other, sizeof(other), "%s%.*s", dirs[1], NAME_MAX, name);
-	if ((fd = root_open(root, other, O_RDONLY)) != -1)
+	if ((fd = system_file_open(other, O_RDONLY)) != -1)
 		memcpy(path, other, sizeof(other));
 	errno = saved;
 	return fd;
@@ -157,28 +156,25 @@ free_line(struct pam_line *l)
 static bool
 add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 {
-	struct pam_line *grown,
-	    l = {
-		    .file = strdup(f->path),
-		    .line = f->line,
-		    .type = strdup(words->type),
-		    .optional = words->optional,
-		    .control = strdup(words->control),
-		    .module = strdup(words->module),
-		    .args = strdup(words->args),
-		    .depth = f->depth,
-		    .substack = f->substack,
-	    };
+	struct pam_line l = {
+		.file = strdup(f->path),
+		.line = f->line,
+		.type = strdup(words->type),
+		.optional = words->optional,
+		.control = strdup(words->control),
+		.module = strdup(words->module),
+		.args = strdup(words->args),
+		.depth = f->depth,
+		.substack = f->substack,
+	};
 
 	if (r->s->n == LINES_MAX) {
 		free_line(&l);
 		return set_reason(r, f, "more than %d lines", LINES_MAX);
 	}
-	grown = realloc(r->s->line, (r->s->n + 1) * sizeof(l));
-	if (grown != NULL)
-		r->s->line = grown;
-	if (grown == NULL || l.file == NULL || l.type == NULL ||
-	    l.control == NULL || l.module == NULL || l.args == NULL) {
+	if (!room_for_one(&r->s->line, r->s->n, sizeof(l)) || l.file == NULL ||
+	    l.type == NULL || l.control == NULL || l.module == NULL ||
+	    l.args == NULL) {
 		free_line(&l);
 		return set_reason(r, f, "%s", strerror(ENOMEM));
 	}
@@ -354,9 +350,9 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 		    DEPTH_MAX);
 	if (r->files++ == FILES_MAX)
 		return set_reason(r, parent, "more than %d files", FILES_MAX);
-	if ((fd = open_named(r->root, name, path)) == -1) {
+	if ((fd = open_named(name, path)) == -1) {
 		error = errno;
-		if (root_is_masked(r->root, path))
+		if (system_file_is_masked(path))
 			return true;
 		errno = error;
 		/* Name the line that includes the file. */
@@ -368,7 +364,7 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 	if (fstat(fd, &st) == -1)
 		ok = set_reason(r, &f, "%s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		ok = root_is_masked(r->root, path) ||
+		ok = system_file_is_masked(path) ||
 		    set_reason(r, &f, "not a regular file");
 	else if (st.st_size > FILE_BYTES_MAX)
 		ok = set_reason(r, &f, "larger than %d bytes", FILE_BYTES_MAX);
@@ -387,10 +383,9 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 }
 
 bool
-pam_stack_read(const char *root, const char *service, struct pam_stack *s,
-    char *why, size_t cap)
+pam_stack_read(const char *service, struct pam_stack *s, char *why, size_t cap)
 {
-	struct reader r = { .root = root, .s = s, .why = why, .cap = cap };
+	struct reader r = { .s = s, .why = why, .cap = cap };
 	char name[NAME_MAX + 1];
 
 	*s = (struct pam_stack){ 0 };

@@ -14,7 +14,7 @@
 #define PAM_STACK_LINE_BYTES 1024
 
 struct pam_line {
-	char *file;	    /* the path of its file, below root */
+	char *file;	    /* the path of its file */
 	unsigned int line;  /* from 1 */
 	char *type;	    /* auth, account, password, session */
 	bool optional;	    /* "-session": a missing module is not logged */
@@ -31,14 +31,13 @@ struct pam_stack {
 };
 
 /*
- * Reads ROOT/etc/pam.d/SERVICE, else ROOT/usr/lib/pam.d/SERVICE, and all that
- * it includes. root is "" for this machine. False with a sentence in why that
- * names file and line if anything is missing, malformed or includes itself.
- * Always call pam_stack_free, even after a failure; s has the lines before the
- * one that failed.
+ * Reads /etc/pam.d/SERVICE, else /usr/lib/pam.d/SERVICE, and all that it
+ * includes. False with a sentence in why that names file and line if anything
+ * is missing, malformed or includes itself. Always call pam_stack_free, even
+ * after a failure; s has the lines before the one that failed.
  */
-bool pam_stack_read(const char *root, const char *service, struct pam_stack *s,
-    char *why, size_t cap);
+bool pam_stack_read(const char *service, struct pam_stack *s, char *why,
+    size_t cap);
 void pam_stack_free(struct pam_stack *s);
 
 /* The file name of a line's module, without its directory. */

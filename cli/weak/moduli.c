@@ -9,7 +9,24 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/room.h"
+
 #define SLOTS_MIN 1024
+
+const char *weak_class_name(enum weak_class class)
+{
+	static const char *const name[WEAK_CLASSES] = {
+		[WEAK_NONE] = "",
+		[WEAK_FACTOR] = "rsa-factor",
+		[WEAK_PRIME] = "rsa-prime",
+		[WEAK_SQUARE] = "rsa-square",
+		[WEAK_FERMAT] = "rsa-fermat",
+		[WEAK_ROCA] = "rsa-roca",
+		[WEAK_SMALL_D] = "rsa-small-d",
+	};
+
+	return name[class];
+}
 
 static uint64_t
 hash(const struct moduli *m, struct kv_span n)
@@ -50,22 +67,6 @@ make_slots(struct moduli *m)
 	return true;
 }
 
-static bool
-make_room(struct moduli *m)
-{
-	const size_t cap = m->cap > 0 ? 2 * m->cap : SLOTS_MIN;
-	struct modulus *v;
-
-	if (m->n < m->cap)
-		return true;
-	v = reallocarray(m->v, cap, sizeof(*v));
-	if (v == NULL)
-		return false;
-	m->v = v;
-	m->cap = cap;
-	return true;
-}
-
 bool
 moduli_add(struct moduli *m, struct kv_span n, size_t *ip, bool *addedp)
 {
@@ -73,7 +74,7 @@ moduli_add(struct moduli *m, struct kv_span n, size_t *ip, bool *addedp)
 	size_t *slot;
 
 	*addedp = false;
-	if (!make_slots(m) || !make_room(m))
+	if (!make_slots(m) || !room_for_one(&m->v, m->n, sizeof(*m->v)))
 		return false;
 	slot = find_slot(m, n);
 	if (*slot != 0) {

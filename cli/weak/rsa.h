@@ -7,10 +7,9 @@
 #ifndef CLI_WEAK_RSA_H
 #define CLI_WEAK_RSA_H
 
-#include <stdbool.h>
+#include <gmp.h>
 
-#include "kv_bytes.h"
-#include "weak/class.h"
+#include "weak/moduli.h"
 
 /*
  * Tests the modulus n with the exponent e, both big endian without leading
@@ -25,5 +24,14 @@ enum weak_class weak_rsa_find(struct kv_span n, struct kv_span e);
  * than WEAK_PRIME_BITS.
  */
 bool weak_is_prime(struct kv_span n);
+
+/*
+ * Whether Infineon's RSALib made n (CVE-2017-15361): whether it is a power of
+ * 65537 modulo the product of the primes from 3 to 167: "The Return of
+ * Coppersmith's Attack", section 3. Such a prime is k * M + (65537^a mod M),
+ * where that product divides M. Of all odd numbers without small factors one in
+ * 2^150 or so is such a power.
+ */
+bool weak_has_roca_fingerprint(const mpz_t n);
 
 #endif

@@ -2,11 +2,10 @@
 #include "weak/weak.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "command.h"
 #include "weak/moduli.h"
 
@@ -29,7 +28,7 @@ struct kept {
 	enum kv_part part;
 	unsigned int bits;
 	const char *type;
-	struct kv_span exponent, comment, name, dn;
+	struct kv_span exponent, comment;
 	uint8_t *text;
 };
 
@@ -41,12 +40,11 @@ struct limit {
 
 struct weak {
 	bool (*test)(struct weak_tests *t);
-	pthread_mutex_t lock;
 	struct moduli moduli;
 	struct kept *kept;
-	size_t n, cap;
+	size_t n;
 	char **string; /* paths and accounts, each once in a row */
-	size_t n_strings, cap_strings;
+	size_t n_strings;
 	const char *path, *account; /* the last ones, in string */
 	/* Of the last account. */
 	uint64_t units;
@@ -66,6 +64,13 @@ checked(void *p)
 	return p;
 }
 
+static void
+make_room(void *list, size_t n, size_t size)
+{
+	if (!room_for_one(list, n, size))
+		(void)checked(NULL);
+}
+
 struct weak *
 weak_new(bool (*test)(struct weak_tests *t))
 {
@@ -73,7 +78,6 @@ weak_new(bool (*test)(struct weak_tests *t))
 
 	if (w == NULL)
 		return NULL;
-	pthread_mutex_init(&w->lock, NULL);
 	w->test = test;
 	return w;
 }
@@ -91,7 +95,6 @@ weak_free(struct weak *w)
 	free(w->string);
 	free(w->limit);
 	moduli_free(&w->moduli);
-	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
@@ -101,11 +104,7 @@ copy_string(struct weak *w, const char *s, const char *last)
 {
 	if (s == NULL || (last != NULL && strcmp(s, last) == 0))
 		return s == NULL ? NULL : last;
-	if (w->n_strings == w->cap_strings) {
-		w->cap_strings = w->cap_strings > 0 ? 2 * w->cap_strings : 64;
-		w->string = checked(reallocarray(w->string, w->cap_strings,
-		    sizeof(*w->string)));
-	}
+	make_room(&w->string, w->n_strings, sizeof(*w->string));
 	w->string[w->n_strings] = checked(strdup(s));
 	return w->string[w->n_strings++];
 }
@@ -131,8 +130,7 @@ note_limit(struct weak *w, const struct input_key *key)
 	if (w->limited)
 		return;
 	w->limited = true;
-	w->limit = checked(
-	    reallocarray(w->limit, w->n_limits + 1, sizeof(*w->limit)));
+	make_room(&w->limit, w->n_limits, sizeof(*w->limit));
 	w->limit[w->n_limits++] = (struct limit){ w->path, key->line };
 }
 
@@ -195,11 +193,7 @@ keep(struct weak *w, const struct input_key *key,
 	struct kept *k;
 	uint8_t *p;
 
-	if (w->n == w->cap) {
-		w->cap = w->cap > 0 ? 2 * w->cap : 64;
-		w->kept = checked(
-		    reallocarray(w->kept, w->cap, sizeof(*w->kept)));
-	}
+	make_room(&w->kept, w->n, sizeof(*w->kept));
 	k = &w->kept[w->n++];
 	*k = (struct kept){
 		.modulus = modulus,
@@ -211,12 +205,9 @@ keep(struct weak *w, const struct input_key *key,
 		.type = kv_keytype_name(KV_KEY_RSA),
 	};
 	k->place.account = w->account;
-	p = k->text = checked(malloc(e.len + key->comment.len +
-	    key->owner.name.len + key->owner.dn.len + 1));
+	p = k->text = checked(malloc(e.len + key->comment.len + 1));
 	k->exponent = copy_span(&p, e);
 	k->comment = copy_span(&p, key->comment);
-	k->name = copy_span(&p, key->owner.name);
-	k->dn = copy_span(&p, key->owner.dn);
 }
 
 bool
@@ -228,7 +219,6 @@ weak_add(struct weak *w, const struct input_key *key,
 
 	if (key->key.type != KV_KEY_RSA)
 		return false;
-	pthread_mutex_lock(&w->lock);
 	set_place(w, key, place->account);
 	i = note_modulus(w, key);
 	if (i != SIZE_MAX) {
@@ -237,7 +227,6 @@ weak_add(struct weak *w, const struct input_key *key,
 			m->is_open = may_spend(w, key);
 		keep(w, key, place, i);
 	}
-	pthread_mutex_unlock(&w->lock);
 	return i != SIZE_MAX;
 }
 
@@ -300,7 +289,6 @@ tell_found(const struct weak *w, const struct kept *k, enum weak_class alone,
 		.type = k->type,
 		.bits = k->bits,
 		.comment = k->comment,
-		.owner = { k->name, k->dn },
 	};
 	const struct weak_found f = {
 		.key = &key,

@@ -9,7 +9,7 @@
 #include "keys/input.h"
 #include "weak/tests.h"
 
-/* A run. Several threads may add keys to it at the same time. */
+/* A run. */
 struct weak;
 
 /*

@@ -35,6 +35,7 @@ struct asking {
 	const struct judging *judging;
 	/* The keyveto.conf of logins; NULL: options stand in its place. */
 	const char *consulted;
+	const char *unconsulted; /* a list that no login consults; or NULL */
 	const struct asks *asks; /* asked about that; NULL: not yet */
 	int64_t now;
 	struct named_keys named;
@@ -329,6 +330,15 @@ print_login(struct asking *a, const char *sentence)
 	asks_print_note(a->asks);
 }
 
+/* Whether nothing lists the key but a list that no login consults. */
+static bool
+has_only_unconsulted(const struct asking *a, const struct kv_decision *d)
+{
+	return a->unconsulted != NULL && d->list != NULL && d->hits == 0 &&
+	    (d->list_hits & (d->list_hits - 1)) == 0 &&
+	    strcmp(d->list->path, a->unconsulted) == 0;
+}
+
 /* Says what a login makes of the decision. */
 static void
 print_action(struct asking *a, const struct kv_decision *d)
@@ -339,7 +349,9 @@ print_action(struct asking *a, const struct kv_decision *d)
 		if (d->reason[0] != '\0')
 			cli_printf(stdout, ": %s", d->reason);
 		putchar('\n');
-	} else if (d->action == KV_ACTION_DENY)
+	} else if (has_only_unconsulted(a, d))
+		puts("No login consults that list.");
+	else if (d->action == KV_ACTION_DENY)
 		print_login(a, "is refused.");
 	else if (d->verdict == KV_VERDICT_ERROR)
 		print_login(a,
@@ -356,7 +368,6 @@ is_composite(const struct input_key *key)
 	    key->key.type == KV_KEY_MLDSA44_ED25519_OLD;
 }
 
-/* Says why the key needs no secret. */
 static void
 explain_built_in(const struct input_key *key, const struct kv_decision *d)
 {
@@ -377,11 +388,13 @@ explain_built_in(const struct input_key *key, const struct kv_decision *d)
 }
 
 static void
-explain_denied(const struct kv_decision *d)
+explain_denied(const struct input_key *key, const struct kv_decision *d)
 {
-	puts("A DenyKey line of keyveto.conf names it, or its modulus with "
-	     "another exponent.\nkeyveto deny --remove with the fingerprint in "
-	     "that line takes it out.");
+	printf("A DenyKey line of keyveto.conf names it%s.\nkeyveto deny "
+	       "--remove with the fingerprint in that line takes it out.\n",
+	    key->key.type == KV_KEY_RSA ?
+		", or its modulus with another exponent" :
+		"");
 	if (d->reason[0] != '\0')
 		print_line("reason", d->reason);
 }
@@ -409,7 +422,7 @@ explain_listed(struct asking *a, const struct input_key *key,
 	const struct kv_judge *j = &a->judging->judge;
 
 	if (d->list == &kv_denied)
-		explain_denied(d);
+		explain_denied(key, d);
 	else if (d->list == &kv_built_in)
 		explain_built_in(key, d);
 	else if (d->list != NULL)
@@ -460,20 +473,13 @@ print_other_spots(const struct asking *a)
 }
 
 static void
-free_spots(struct asking *a)
-{
-	for (size_t i = 0; i < a->n_spots; i++)
-		free(a->spot[i].path);
-	free(a->spot);
-}
-
-static void
 explain_key(const struct input_key *key, void *arg)
 {
 	struct asking *a = arg;
 	struct kv_decision d;
 	enum weak_class class;
 	char why[WEAK_WHY_BYTES];
+	bool weak;
 
 	if (a->named.by_fingerprint) {
 		note_spot(a, key);
@@ -493,14 +499,10 @@ explain_key(const struct input_key *key, void *arg)
 		a->unjudged++;
 		return;
 	}
-	if (d.verdict == KV_VERDICT_CLEAN && class != WEAK_NONE) {
-		if (a->keys - a->clean > 1)
-			putchar('\n');
-		explain_weak(key, class);
-		return;
-	}
-	if (d.verdict == KV_VERDICT_CLEAN ||
-	    d.verdict == KV_VERDICT_UNSUPPORTED) {
+	weak = d.verdict == KV_VERDICT_CLEAN && class != WEAK_NONE;
+	if (!weak &&
+	    (d.verdict == KV_VERDICT_CLEAN ||
+		d.verdict == KV_VERDICT_UNSUPPORTED)) {
 		a->clean++;
 		if (a->named.by_fingerprint)
 			input_print_key(stdout, key);
@@ -508,6 +510,10 @@ explain_key(const struct input_key *key, void *arg)
 	}
 	if (a->keys - a->clean > 1)
 		putchar('\n');
+	if (weak) {
+		explain_weak(key, class);
+		return;
+	}
 	input_print_key(stdout, key);
 	if (d.hits != 0 || d.list != NULL)
 		explain_listed(a, key, &d);
@@ -565,9 +571,10 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 		    "give a key, its fingerprint, or a file");
 	if (o.n_filters + o.n_blocklists == 0)
 		a.consulted = o.config != NULL ? o.config : KV_CONFIG_PATH;
-	if (!own_list_add(&o) ||
+	if (!own_list_add(&o, 0) ||
 	    !chosen_open_partly(&judging, &o, NULL, &partly))
 		return CLI_UNCHECKED;
+	a.unconsulted = o.unconsulted;
 	a.judging = &judging;
 	a.named = (struct named_keys){ .judge = &judging.judge,
 		.key = explain_key,
@@ -575,7 +582,9 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	status = named_keys_read(&a.named, argv + optind) ?
 	    conclude(&a, argv[optind]) :
 	    CLI_UNCHECKED;
-	free_spots(&a);
+	for (size_t i = 0; i < a.n_spots; i++)
+		free(a.spot[i].path);
+	free(a.spot);
 	return chosen_close(&judging) ? status : CLI_UNCHECKED;
 }
 

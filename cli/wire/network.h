@@ -13,7 +13,7 @@
 #define CLI_WIRE_NETWORK_H
 
 /* It changes with the records. The two programs are of one build. */
-#define NETWORK_VERSION 3
+#define NETWORK_VERSION 4
 
 /* The most bytes of one NETWORK_ARRIVED. */
 #define NETWORK_DATA_BYTES (256 * 1024)
@@ -33,10 +33,11 @@ enum network_order {
 	NETWORK_PLACE,
 	/*
 	 * URL, timeout, stall timeout (seconds), redirects, whether the
-	 * connection is kept, whether a proxy is named, proxy, then lines of
-	 * headers. A descriptor: the pipe that the body goes into. Answered by
-	 * NETWORK_HEAD, NETWORK_ARRIVED... and NETWORK_END; by NETWORK_END alone
-	 * if there is no answer of a server.
+	 * connection is kept, whether the head alone is asked for, whether a
+	 * proxy is named, proxy, then lines of headers. A descriptor: the pipe
+	 * that the body goes into. Answered by NETWORK_HEAD, NETWORK_ARRIVED...
+	 * and NETWORK_END; by NETWORK_END alone if there is no answer of a
+	 * server.
 	 */
 	NETWORK_GET,
 	/*
@@ -53,8 +54,8 @@ enum network_answer {
 	/* enum network_place_kind, URL, the URL without secrets, scheme */
 	NETWORK_PLACE_FOUND,
 	/*
-	 * status, seconds of Retry-After, ETag, Last-Modified, Content-Range,
-	 * Content-Encoding, Content-Type
+	 * status, seconds of Retry-After, ETag, Last-Modified, Content-Encoding,
+	 * Content-Type
 	 */
 	NETWORK_HEAD,
 	NETWORK_ARRIVED, /* how many bytes follow in the pipe */

@@ -13,7 +13,7 @@
 #define CLI_WIRE_READING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define READING_VERSION 6
+#define READING_VERSION 9
 
 /* The most bytes and descriptors of a packet. */
 #define READING_PACKET_BYTES (64 * 1024)
@@ -22,7 +22,7 @@
 /* What the front sends, first to last. */
 enum reading_order {
 	/*
-	 * version, threads, flags, total (bytes, for progress), the path of the
+	 * version, flags, total (bytes, for progress), the path of the
 	 * configuration or ""
 	 */
 	READING_SETUP = 1,
@@ -35,7 +35,7 @@ enum reading_order {
 	 */
 	READING_OPENED,
 	READING_JUDGE, /* all these files were sent */
-	/* path, flags, size in bytes; one descriptor: a file to read */
+	/* struct input_file; one descriptor: a file to read */
 	READING_FILE,
 	/* path, reason: what could not be opened, at this place of the input */
 	READING_PROBLEM,
@@ -74,8 +74,6 @@ enum reading_flags {
 	READING_ASKED = 512,
 	/* Besides READING_KEYS: there is a judge, which judges keys of lines. */
 	READING_JUDGED = 1024,
-	/* The same: fingerprints in findings are wanted, too. */
-	READING_FINGERPRINTS = 2048,
 };
 
 /* Of READING_LOG. */
@@ -84,15 +82,6 @@ enum reading_log {
 	/* The last log once more: the years of its lines are known now. */
 	READING_LOG_AGAIN,
 	READING_LOG_KEYS, /* that guard and module logged */
-	/* As READING_LOG_LOGINS, with logins without a key. */
-	READING_LOG_SESSIONS,
-};
-
-/* Of READING_FILE. */
-enum reading_file_flags {
-	READING_WALKED = 1,
-	READING_REGULAR = 2,
-	READING_FIFO = 4,
 };
 
 /* What the reader answers. */
@@ -123,8 +112,7 @@ enum reading_answer {
 	READING_LOG_END, /* no more of this log */
 	/* Of a reader with a judge, before all else: reading/facts. */
 	READING_FACTS,
-	READING_VERDICT,     /* finding_add_verdict */
-	READING_FINGERPRINT, /* reading_send_fingerprint */
+	READING_VERDICT, /* finding_add_verdict */
 };
 
 #endif

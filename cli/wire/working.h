@@ -13,13 +13,16 @@
 #define CLI_WIRE_WORKING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define WORKING_VERSION 2
+#define WORKING_VERSION 4
 
 /* The longest path or text of a record. */
 #define WORKING_TEXT_BYTES 32768
 
-#define WORKING_TASK_FDS 4 /* the most descriptors of a task */
+#define WORKING_TASK_FDS 3 /* the most descriptors of a task */
 
+/* The task "keygen" runs it, and keeps so much of what it says. */
+#define KEYGEN_PATH "/usr/bin/ssh-keygen"
+#define KEYGEN_ANSWER_BYTES 512
 /* A task copies no more of a file into memory, as if it were a file. */
 #define WORKING_COPY_BYTES (16 * 1024 * 1024)
 
@@ -43,20 +46,15 @@ enum working_order {
 	 * that is opened.
 	 */
 	WORKING_ANSWER,
-	/* Of a walk: path, flags; with a descriptor. path, reason. Its end. */
+	/* Of a walk: path, whether it was found in a folder; with a descriptor. */
 	WORKING_FOUND,
-	WORKING_FOUND_PROBLEM,
-	WORKING_FOUND_END,
+	WORKING_FOUND_PROBLEM, /* path, reason */
+	WORKING_FOUND_END,     /* "" */
 	/*
 	 * The name of a task, and what it takes; with its descriptors. In place
 	 * of words.
 	 */
 	WORKING_TASK,
-};
-
-/* Of WORKING_FOUND. */
-enum working_found_flags {
-	WORKING_WALKED = 1,
 };
 
 /*
@@ -84,8 +82,8 @@ enum working_question {
 	WORKING_REPLACE_SCRATCH, /* the scratch file's descriptor */
 	WORKING_REPLACE_AS_TEXT, /* the old file's attributes are copied */
 	/*
-	 * options of struct replace: flags; whether the new file is readable
-	 * for all, the kept name
+	 * keep_beside and readable of struct replace. Whether the new file is
+	 * readable for all, the kept name
 	 */
 	WORKING_REPLACE_COMMIT,
 	WORKING_REPLACE_CLOSE,
@@ -93,15 +91,6 @@ enum working_question {
 	WORKING_DISTRUST,
 	WORKING_PROGRESS, /* what, things (0, 1), done, total; no answer */
 	WORKING_RESULT,	  /* of a task, or a part of it; no answer */
-};
-
-/* Of WORKING_REPLACE_COMMIT. */
-enum working_commit_flags {
-	WORKING_KEEP_OLD = 1,
-	WORKING_KEEP_BESIDE = 2,
-	WORKING_ROOT_ONLY = 4,
-	WORKING_OWNER_ONLY = 8,
-	WORKING_READABLE = 16,
 };
 
 #endif

@@ -261,10 +261,10 @@ wait_for_next(struct walk *w)
 	return false;
 }
 
-/* Sends what a walk found: flags, or the reason of a problem. */
+/* Sends what a walk found: a file, or the reason of a problem. */
 static void
 send_found(struct walk *w, enum working_order tag, const char *path,
-    uint64_t flags, const char *reason, int fd)
+    bool walked, const char *reason, int fd)
 {
 	struct record_out *o = &w->q->answer;
 	const size_t len = strlen(path);
@@ -279,7 +279,7 @@ send_found(struct walk *w, enum working_order tag, const char *path,
 	if (reason != NULL)
 		record_add_text(o, reason);
 	else
-		record_add_number(o, flags);
+		record_add(o, R_FLAG(walked));
 	w->ok = send_answer(w->q, fd);
 }
 
@@ -292,15 +292,14 @@ on_found(int fd, const char *path, bool walked, void *arg)
 	if (!walked && files_is_standard_input(path))
 		fd = own = open_standard_input();
 	note_stream(w->q, fd);
-	send_found(w, WORKING_FOUND, path, walked ? WORKING_WALKED : 0, NULL,
-	    fd);
+	send_found(w, WORKING_FOUND, path, walked, NULL, fd);
 	io_close(own);
 }
 
 static void
 on_problem(const struct input_problem *p, void *arg)
 {
-	send_found(arg, WORKING_FOUND_PROBLEM, p->path, 0, p->reason, -1);
+	send_found(arg, WORKING_FOUND_PROBLEM, p->path, false, p->reason, -1);
 }
 
 static bool
@@ -322,7 +321,7 @@ answer_walk(struct questions *q, struct kv_bytes b)
 	q->has_read = true;
 	input_walk(path, &walk);
 	if (w.ok)
-		send_found(&w, WORKING_FOUND_END, "", 0, NULL, -1);
+		send_found(&w, WORKING_FOUND_END, "", false, NULL, -1);
 	return w.ok;
 }
 
@@ -384,11 +383,8 @@ find_change(const struct questions *q, const char *path)
 {
 	const bool is_filter = strcmp(q->argv[0], "filter") == 0;
 
-	/* A report. */
+	/* No other command writes files. */
 	if (!is_filter && strcmp(q->argv[0], "list") != 0)
-		return CHANGE_NONE;
-	/* A delta. */
-	if (q->argc > 1 && strcmp(q->argv[1], "diff") == 0)
 		return CHANGE_NONE;
 	if (is_filter)
 		return CHANGE_FILTER;
@@ -418,16 +414,13 @@ static bool
 answer_commit(struct questions *q, struct kv_bytes b)
 {
 	struct replace *r = &q->replace;
-	uint64_t flags;
 	bool ok;
 
-	if (!record_get_all(&b, R_ANY(flags)) || r->fd == -1)
+	if (!record_get_all(&b, R_FLAG(r->keep_beside), R_FLAG(r->readable)) ||
+	    r->fd == -1)
 		return false;
-	r->keep_old = (flags & WORKING_KEEP_OLD) != 0;
-	r->keep_beside = (flags & WORKING_KEEP_BESIDE) != 0;
-	r->root_only = (flags & WORKING_ROOT_ONLY) != 0;
-	r->owner_only = (flags & WORKING_OWNER_ONLY) != 0;
-	r->readable = (flags & WORKING_READABLE) != 0;
+	/* As all commands want it that write files. */
+	r->root_only = true;
 	r->change = find_change(q, r->path);
 	r->via = q->argv[0];
 	r->yes = has_yes(q);

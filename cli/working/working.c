@@ -38,7 +38,6 @@ struct working {
 	const struct working_task *task; /* NULL: it runs a command */
 	struct relay out, err;
 	struct progress progress;
-	char what[64]; /* of the progress shown last */
 	bool is_open[CHANNELS];
 	bool greeted, terminal, has_result;
 	bool broke_off; /* ended before it had its answer */
@@ -131,31 +130,6 @@ receive_hello(struct working *w, struct kv_bytes b)
 		return false;
 	w->greeted = true;
 	wall_warn("keyveto-worker", WALL_ALL & ~walls);
-	return true;
-}
-
-static bool
-receive_progress(struct working *w, struct kv_bytes b)
-{
-	char what[sizeof(w->what)];
-	uint64_t done, total;
-	bool things;
-
-	/* Without a terminal it is asked for none. */
-	if (!w->terminal ||
-	    !record_get_all(&b, R_TEXT(what), R_FLAG(things), R_ANY(done),
-		R_ANY(total)))
-		return false;
-	for (const char *p = what; *p != '\0'; p++)
-		if (*p < ' ' || *p > '~')
-			return false;
-	if (strcmp(what, w->what) != 0 || done < w->progress.done) {
-		progress_clear(&w->progress);
-		memcpy(w->what, what, sizeof(what));
-		progress_start(&w->progress, w->what, total);
-		w->progress.things = things;
-	}
-	progress_add(&w->progress, done - w->progress.done);
 	return true;
 }
 
@@ -268,7 +242,8 @@ receive_news(struct working *w, uint8_t tag, struct kv_bytes b)
 	if (!w->greeted)
 		ok = tag == WORKING_HELLO && receive_hello(w, b);
 	else if (tag == WORKING_PROGRESS)
-		ok = receive_progress(w, b);
+		/* Without a terminal it is asked for none. */
+		ok = w->terminal && progress_receive(&w->progress, b, true);
 	else if (w->task != NULL)
 		ok = tag == WORKING_RESULT && receive_result(w, b);
 	else
@@ -318,14 +293,17 @@ serve(struct working *w)
 	relay_end(&w->err);
 }
 
-/* Sends a record. False if the worker does not get it. */
+/*
+ * Sends a record with n descriptors, and frees it. False if the worker does not
+ * get it.
+ */
 static bool
-send_order(struct working *w, struct record_out *o)
+send_order(struct working *w, struct record_out *o, const int *fd, size_t n)
 {
 	bool ok;
 
 	record_end(o);
-	ok = packet_send(w->wall.orders, o->buf, o->len, NULL, 0, 0);
+	ok = packet_send(w->wall.orders, o->buf, o->len, fd, n, 0);
 	if (!ok)
 		fail_to_send(w);
 	record_out_free(o);
@@ -344,7 +322,7 @@ send_text(struct working *w, enum working_order tag, const char *text)
 	}
 	record_begin(&o, (uint8_t)tag);
 	record_add_text(&o, text);
-	return send_order(w, &o);
+	return send_order(w, &o, NULL, 0);
 }
 
 static bool
@@ -380,20 +358,12 @@ static bool
 send_task(struct working *w, const struct working_task *t)
 {
 	struct record_out o = { .fd = -1 };
-	bool ok;
 
 	record_begin(&o, WORKING_TASK);
 	record_add_text(&o, t->name);
 	if (t->args != NULL)
 		record_add_fields(&o, t->args);
-	record_end(&o);
-	ok = packet_send(w->wall.orders, o.buf, o.len, t->fd, t->n_fds, 0);
-	if (!ok)
-		fail_to_send(w);
-	/* They may have a passphrase. */
-	explicit_bzero(o.buf, o.len);
-	record_out_free(&o);
-	return ok;
+	return send_order(w, &o, t->fd, t->n_fds);
 }
 
 static void
@@ -404,7 +374,7 @@ send_start(struct working *w)
 	record_begin(&o, WORKING_START);
 	record_add(&o, R_VALUE(WORKING_VERSION), R_VALUE(w->terminal),
 	    R_VALUE(isatty(STDOUT_FILENO) == 1));
-	(void)send_order(w, &o);
+	(void)send_order(w, &o, NULL, 0);
 }
 
 /* Prints why it failed, and what that means for the file that it writes. */
@@ -542,4 +512,53 @@ working_do(const struct working_task *t, char why[static WALL_WHY_BYTES])
 	struct working *w = working_begin(t, why);
 
 	return w != NULL && working_end(w, false, why);
+}
+
+bool
+working_do_or_say(const struct working_task *t, const char *shown)
+{
+	char why[WALL_WHY_BYTES];
+
+	if (working_do(t, why))
+		return true;
+	if (t->stopped != NULL && t->stopped())
+		return cli_error("%s: interrupted", shown);
+	return cli_error("%s: cannot be read: %s", shown, why);
+}
+
+/* What the task "hash" answers. */
+struct hashed {
+	uint64_t error;
+	char sha256[WORKING_HASH_CHARS];
+};
+
+static bool
+receive_hash(struct kv_bytes b, void *arg)
+{
+	struct hashed *h = arg;
+
+	return record_get_all(&b, R_ANY(h->error), R_TEXT(h->sha256)) &&
+	    strlen(h->sha256) == WORKING_HASH_CHARS - 1 &&
+	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1;
+}
+
+bool
+working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
+{
+	struct hashed h = { .error = 0 };
+	const struct working_task t = {
+		.name = "hash",
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_hash,
+		.arg = &h,
+	};
+
+	sha256[0] = '\0';
+	if (!working_do_or_say(&t, shown))
+		return false;
+	if ((errno = (int)h.error) != 0)
+		return cli_failed(shown, "cannot be read");
+	memcpy(sha256, h.sha256, sizeof(h.sha256));
+	return true;
 }

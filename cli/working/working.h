@@ -59,6 +59,8 @@ struct working_task {
  */
 bool working_do(const struct working_task *t, char why[static WALL_WHY_BYTES]);
 
+/* The same. False after a message about shown, which the task reads. */
+bool working_do_or_say(const struct working_task *t, const char *shown);
 /*
  * The same in two steps, for a task that does something while its results are
  * not waited for: it must not print or say more than a pipe holds. Always call
@@ -68,5 +70,14 @@ bool working_do(const struct working_task *t, char why[static WALL_WHY_BYTES]);
 struct working *working_begin(const struct working_task *t,
     char why[static WALL_WHY_BYTES]);
 bool working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES]);
+
+#define WORKING_HASH_CHARS (2 * 32 + 1)
+
+/*
+ * Has keyveto-worker make the SHA-256 of a file, and sets sha256 to its digits.
+ * The file's offset stays. "" and false after a message, which calls it shown.
+ */
+bool working_hash(int fd, const char *shown,
+    char sha256[static WORKING_HASH_CHARS]);
 
 #endif

@@ -13,7 +13,7 @@ from program import KEYVETO, PATIENCE, ROOT, STARTED, equal
 from sshd_machine import leaked_filter, prepare_machine
 from stock import StockServer
 
-COLLECTION = ROOT / "packaging/ansible"
+COLLECTION = ROOT / "fleet/ansible"
 PLAYBOOKS = COLLECTION / "playbooks"
 ADMIN = "ops"
 # Whatever Ansible changes on a host. The lock of keyveto config edit and sshd's state stay, as keyveto leaves them.

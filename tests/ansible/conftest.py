@@ -2,7 +2,6 @@
 """The fixture machine: this throw-away root as Ansible's controller and host."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,14 +9,6 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "cli"))
 pytest.register_assert_rewrite("ansible_machine", "sshd_machine")
-
-
-@pytest.fixture(scope="module", name="host_keys")
-def fixture_host_keys():
-    for kind in ("rsa", "ecdsa", "ed25519"):
-        path = Path(f"/etc/ssh/ssh_host_{kind}_key")
-        if not path.exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
 
 
 @pytest.fixture(name="machine")

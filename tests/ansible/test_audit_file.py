@@ -17,7 +17,7 @@ def load():
     for path in ("/usr/lib/python3/dist-packages",):
         if path not in sys.path:
             sys.path.append(path)
-    spec = importlib.util.spec_from_file_location("audit_action", ROOT / "packaging/ansible/plugins/action/audit.py")
+    spec = importlib.util.spec_from_file_location("audit_action", ROOT / "fleet/ansible/plugins/action/audit.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -12,7 +12,7 @@ from program import ROOT, equal
 
 # As the action plugin of host has it.
 VARIABLES = {"config": "keyveto_conf", "update_config": "keyveto_update_conf"}
-COLLECTION = ROOT / "packaging/ansible"
+COLLECTION = ROOT / "fleet/ansible"
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
 ROLES = sorted(path.name for path in (COLLECTION / "roles").iterdir())
 README = (COLLECTION / "README.md").read_text(encoding="utf-8")
@@ -74,11 +74,11 @@ def test_each_variable_of_a_role_is_documented(name):
     texts = [path.read_text(encoding="utf-8") for path in [*role.glob("tasks/*.yml"), *role.glob("handlers/*.yml")]]
     used = set(re.findall(r"\bkeyveto_[a-z_]+", "".join(texts))) | variables_of_host(texts)
     own = {"keyveto_audited", "keyveto_brought", "keyveto_report", "keyveto_report_words", "keyveto_report_files",
-           "keyveto_report_folder", "keyveto_openssh", "keyveto_openssh_version"}
+           "keyveto_report_folder", "keyveto_report_sarif", "keyveto_openssh", "keyveto_openssh_version"}
     equal(used - own, set(options) - ({"keyveto_audit_dir"} - used))
     for option in options:
         assert f"`{option}`" in README or option in ("keyveto_audit_go_on",) or (
-            option.startswith("keyveto_report_") and "`keyveto_report_html`, `_csv`, `_sarif`" in README), option
+            option.startswith("keyveto_report_") and "`keyveto_report_html`, `_csv`" in README), option
     assert f"`{name}`" in README
 
 

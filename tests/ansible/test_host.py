@@ -46,8 +46,7 @@ def test_options_come_from_variables(machine):
 
 def test_a_variable_that_no_option_has(machine):
     contains(machine.fails(playbook(machine, variables="warn, accept_refusd")), "variables: there is none for accept_r")
-    contains(machine.fails(playbook(machine, variables="timeout"), keyveto_timeout="soon"),
-             "keyveto_timeout")
+    contains(machine.fails(playbook(machine, variables="timeout"), keyveto_timeout="soon"), "keyveto_timeout")
 
 
 def test_a_host_that_the_inventory_does_not_name(machine):

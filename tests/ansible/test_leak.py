@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: ISC
 """The playbook leak: a key that leaked is refused on a host. tests/fleet/drill.py has a hundred, and a publisher."""
 
+import contextlib
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 import keys
-from ansible_machine import authorize
-from program import contains, equal, keyveto
+from ansible_machine import COLLECTION, authorize
+from logbook import Logbook
+from program import PATIENCE, contains, equal, keyveto
 
 pytestmark = pytest.mark.throwaway
 CONFIG = Path("/etc/keyveto/keyveto.conf")
@@ -99,3 +105,97 @@ def test_a_host_that_is_not_guarded_is_told(machine, leaked):
     done, told = leak(machine, leaked.key.path)
     equal((done.status, told["outcome"], told["listed"], told["refused"]), (2, "failed", True, False))
     contains(told["reason"], "not enabled in sshd")
+
+
+# Connections that are open
+
+def fields_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+
+
+@contextlib.contextmanager
+def opened(name, identity):
+    """A connection of ssh: .serves is the process of sshd that serves the account, .let_in the one that let it in."""
+    with subprocess.Popen(["ssh", "-F", "none", "-i", identity.path, "-oIdentitiesOnly=yes", "-oIdentityAgent=none",
+                           "-oBatchMode=yes", "-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null",
+                           f"{name}@127.0.0.1", "echo $PPID; exec sleep 1000"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            process.serves = int(process.stdout.readline())
+            process.let_in = int(fields_of(process.serves)[1])
+            yield process
+        finally:
+            process.kill()
+
+
+def test_open_sessions_of_the_key_are_ended(machine, leaked):
+    """Also one that its account has stopped, and once the key is in no file any more; none of a forged line."""
+    log, logbook = machine.scratch / "auth.log", Logbook()
+
+    def texts(*more):
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        lines = [one.text[16:] for one in logbook.about("")]
+        log.write_text("".join(f"{now} host {line}\n" for line in (*lines, *more)), encoding="ascii")
+    try:
+        with contextlib.ExitStack() as stack:
+            first, second = (stack.enter_context(opened("dora", leaked)) for _ in range(2))
+            clean = stack.enter_context(opened("dora", machine.admin))
+            options = {"keyveto_leak_logs": [str(log)]}
+            texts()
+            done, told = leak(machine, leaked.key.path, **options)
+            equal((done.status, told["outcome"], told["ended"], {one["pid"] for one in told["sessions"]}),
+                  (0, "refused", False, {first.let_in, second.let_in}))
+            contains(done.text, "2 sessions open")
+            forged = f"sshd[{clean.let_in}]: Accepted publickey for dora from ::1 port 9 ssh2: ED25519 "
+            texts(forged + leaked.key.fingerprint)
+            authorize("dora", "/home/dora", machine.admin.key)
+            os.kill(first.serves, signal.SIGSTOP)
+            done, told = leak(machine, leaked.key.path, keyveto_leak_sessions="end", **options)
+            equal((done.status, told["outcome"], told["ended"]), (2, "failed", False))
+            contains(told["reason"], f"process {clean.let_in} by {log}: its lines contradict each other")
+            equal({one["pid"]: one["ended"] for one in told["sessions"]},
+                  {first.let_in: True, second.let_in: True, clean.let_in: False})
+            for one in (first, second):
+                equal(one.wait(PATIENCE), 255)
+            equal(clean.poll(), None)
+            texts()
+            done, told = leak(machine, leaked.key.path, keyveto_leak_sessions="end", **options)
+            equal((done.status, told["outcome"], told["ended"], told["sessions"]), (0, "refused", True, []))
+            log.unlink()
+            done, told = leak(machine, leaked.key.path, keyveto_leak_sessions="end", **options)
+            equal((done.status, told["ended"]), (2, False))
+            contains(told["reason"], f"{log}: cannot be read")
+    finally:
+        logbook.close()
+
+
+@pytest.mark.parametrize("instead", ('"connected":null', '"older":1'))
+def test_connections_that_keyveto_does_not_tell_are_not_ended(machine, leaked, instead):
+    """An older keyveto has no member for them."""
+    log, command = machine.scratch / "auth.log", machine.scratch / "keyveto"
+    log.write_text("2026-11-01T00:00:00Z host sshd[1]: Accepted publickey for dora from ::1 port 9 ssh2: ED25519 "
+                   f"{leaked.key.fingerprint}\n", encoding="ascii")
+    command.write_text(f"""#!/bin/sh\nkeyveto "$@" | sed 's/"connected":\\[[^]]*]/{instead}/'\n""", encoding="ascii")
+    command.chmod(0o755)
+    done, told = leak(machine, leaked.key.path, keyveto_leak_sessions="end", keyveto_leak_logs=[str(log)],
+                      keyveto_command=str(command))
+    equal((done.status, told["outcome"], told["ended"]), (2, "failed", False), done.text)
+    contains(told["reason"], "may still be open")
+
+
+def test_only_the_process_that_was_told_is_ended():
+    """By its number and its start. Neither its parent nor the shell itself, as Ansible's connection has them."""
+    text = (COLLECTION / "plugins/action/leak.py").read_text(encoding="utf-8")
+    script = re.search('^END = r"""(.*?)^"""', text, re.DOTALL | re.MULTILINE)[1]
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        try:
+            start, own = int(fields_of(process.pid)[19]), int(fields_of(os.getpid())[19])
+            for pid, of, ended in ((process.pid, start - 1, True), (os.getpid(), own, False)):
+                done = subprocess.run(["sh", "-c", f"set -- {pid}:{of}\n{script}"], stdout=subprocess.PIPE, check=True)
+                equal(json.loads(done.stdout), {"pid": pid, "start": of, "ended": ended})
+                equal(process.poll(), None)
+            done = subprocess.run(["sh", "-c", f"set -- {process.pid}:{start} 1:1\n{script}"], stdout=subprocess.PIPE,
+                                  check=True)
+            equal(process.wait(PATIENCE), -signal.SIGTERM)
+        finally:
+            process.kill()

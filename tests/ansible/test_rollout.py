@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The collection in packaging/ansible, from Debian's ansible-playbook to a real sshd, over ssh."""
+"""The collection in fleet/ansible, from Debian's ansible-playbook to a real sshd, over ssh."""
 
 import json
 import os

@@ -57,8 +57,7 @@ def test_secrets_of_update_conf_are_in_no_output(machine):
     """In no diff, with no number of -v, in no message, and not in the host's log."""
     text = "URL https://reader:{}@127.0.0.1:9/l.pkbf?token={}\nMaxSize {}\n"
     words = ("sesame-old", "t0ken-old", "1M"), ("sesame-new", "t0ken-new", "2M")
-    log = Logbook()
-    try:
+    with contextlib.closing(Logbook()) as log:
         for user, token, size in words:
             wanted = {"keyveto_update_conf": text.format(user, token, size)}
             for more in (("--check",), ()):
@@ -73,8 +72,6 @@ def test_secrets_of_update_conf_are_in_no_output(machine):
         logged = "".join(line.text for line in log.about("keyveto"))
         contains(logged, "update_config=NOT_LOGGING_PARAMETER")
         lacks(logged, *(word for both in words for word in both[:2]))
-    finally:
-        log.close()
 
 
 def test_update_conf_without_secrets_is_shown(machine):

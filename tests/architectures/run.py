@@ -30,10 +30,8 @@ from systems import ARCHITECTURES, ROOT, Impossible    # noqa: E402
 CLI = ROOT / "tests/cli"
 TABLE = HERE / "cli.txt"
 # Each takes an emulator minutes: --quick leaves them out.
-SLOW_UNITS = ("test_blocklist test_fingerprint test_index test_nosecret test_pam_retval test_proof test_quick "
+SLOW_UNITS = ("test_blocklist test_fingerprint test_nosecret test_pam_retval test_proof "
               "test_spki test_sshkey test_verdict test_verdict_denied test_verdict_lists test_weak")
-# qemu swaps the halves of the address in SIGBUS there, so the page that a file lost is not found.
-WITHOUT_SIGBUS = {"s390x": "test_quick"}
 COUNTS = re.compile(r"(\d+) (passed|failed|error|errors|skipped)\b")
 
 
@@ -85,7 +83,7 @@ def _test(arch, table, options, results):
     # So each file of tests in need of one gets a throw-away root of its own.
     os.unlink(sandbox.MARKER)
     build = arch.build.relative_to(ROOT)
-    left_out = SLOW_UNITS if options.quick else WITHOUT_SIGBUS.get(arch.name, "")
+    left_out = SLOW_UNITS if options.quick else ""
     lines = [_run(["tests/run", build, "unit"], TEST_LEFT_OUT=left_out)]
     environment = {"KEYVETO": str(arch.build / "keyveto"), "KEYVETO_SLOWER": "10", "KEYVETO_BUILD": options.build,
                    "KEYVETO_PAM_MODULE": str(arch.build / "pam_keyveto.so"),

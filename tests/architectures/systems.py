@@ -18,8 +18,8 @@ PLACE = ROOT / "build/architectures"
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ("libc6-dev", "libpam0g-dev", "libmd-dev", "libssh-dev", "libssl-dev", "libjansson-dev",
-            "libcurl4-openssl-dev", "liblzma-dev", "zlib1g-dev", "libsqlite3-dev", "libgmp-dev", "libseccomp-dev",
-            "libxxhash-dev", "libcmocka-dev", "libpam-modules")
+            "libcurl4-openssl-dev", "liblzma-dev", "libzstd-dev", "zlib1g-dev", "libgmp-dev",
+            "libseccomp-dev", "libxxhash-dev", "libcmocka-dev", "libpam-modules")
 APT = """APT::Architecture "{name}";
 APT::Architectures {{ "{name}"; }};
 APT::Install-Recommends "false";

@@ -40,27 +40,19 @@ filter add c.pkbf some.keys
 filter create d.pkbf --entries 5000 --fpr 1e-6
 filter add d.pkbf more.keys --no-compressed
 filter merge e.pkbf c.pkbf d.pkbf
-filter diff c.pkbf e.pkbf e.delta
-filter patch c.pkbf e.delta f.pkbf
 filter info --json e.pkbf
 filter explain e.pkbf examples.pub
 list create a.list --id 7 --name own some.keys
 list create b.list --id 8 --name other more.keys examples.pub
 list merge c.list a.list b.list
-list diff a.list c.list c.delta
-list diff --all a.list c.list
-list diff --json a.list c.list
-list patch a.list c.delta d.list
 list info --json c.list
 list explain c.list examples.pub
 spki some.keys
 spki --xxh64 examples.pub
 check --json --all --filter c.pkbf --blocklist c.list all.keys
 check --json --all --weak --filter demo.pkbf demo.home all.keys
-publish --sign signer pub e.pkbf c.list
 filter add e.pkbf all.keys
 list add c.list --id 9 --name third all.keys
-publish --sign signer pub e.pkbf c.list
 """.strip().splitlines()]
 
 
@@ -82,7 +74,6 @@ def test_same_bytes(build, scratch):
     (inputs / "some.keys").write_bytes(lines("some", 200))
     (inputs / "more.keys").write_bytes(lines("more", 200))
     (inputs / "all.keys").write_bytes(lines("some", 20) + lines("more", 30) + lines("others", 30))
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", inputs / "signer"], check=True)
     results = []
     for program in (HERE, build / "keyveto"):
         # The folder of both has the same name, as some messages have it.
@@ -96,6 +87,5 @@ def test_same_bytes(build, scratch):
     for name, data in files.items():
         assert files_there[name] == data, name
     # Each command did what it is here for.
-    assert all(status == (words[0] == "check") for words, status, *_ in said if words[1] != "diff"), said
-    assert {"a.pkbf", "e.delta", "d.list", "c.list.sources", "pub/index"} <= set(files)
-    assert files["f.pkbf"][24:] == (scratch / "done1/f.pkbf").read_bytes()[24:]
+    assert all(status == (words[0] == "check") for words, status, *_ in said), said
+    assert {"a.pkbf", "c.list", "c.list.sources"} <= set(files)

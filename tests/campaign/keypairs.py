@@ -178,9 +178,9 @@ class Curve:
     """A curve y² = x³ - 3x + b over a prime field (SP 800-186), and its hash
     (RFC 5656 §6.2.1)."""
 
-    def __init__(self, prime, order, x, y, digest):
-        self.prime, self.order, self.digest = prime, int(order, 16), digest
-        self.generator = int(x, 16), int(y, 16)
+    def __init__(self, name, order, digest):
+        self.prime, _, *generator = nosecret.CURVES[name]
+        self.generator, self.order, self.digest = tuple(generator), int(order, 16), digest
 
     def add(self, one, other):
         """The sum of two points; None is the point at infinity."""
@@ -205,29 +205,12 @@ class Curve:
         return total
 
 
-CURVES = {
-    "nistp256": Curve(
-        2**256 - 2**224 + 2**192 + 2**96 - 1,
-        "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
-        "6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296",
-        "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5", "sha256"),
-    "nistp384": Curve(
-        2**384 - 2**128 - 2**96 + 2**32 - 1,
-        "ffffffffffffffffffffffffffffffffffffffffffffffff"
-        "c7634d81f4372ddf581a0db248b0a77aecec196accc52973",
-        "aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b98"
-        "59f741e082542a385502f25dbf55296c3a545e3872760ab7",
-        "3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147c"
-        "e9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f", "sha384"),
-    "nistp521": Curve(
-        2**521 - 1,
-        "1ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
-        "fa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409",
-        "c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f828af606b4d3dba"
-        "a14b5e77efe75928fe1dc127a2ffa8de3348b3c1856a429bf97e7e31c2e5bd66",
-        "11839296a789a3bc0045c8a5fb42c7d1bd998f54449579b446817afbd17273e662"
-        "c97ee72995ef42640c550b9013fad0761353c7086a272c24088be94769fd16650", "sha512"),
-}
+CURVES = {name: Curve(name, order, digest) for name, order, digest in (
+    ("nistp256", "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", "sha256"),
+    ("nistp384", "ffffffffffffffffffffffffffffffffffffffffffffffff"
+     "c7634d81f4372ddf581a0db248b0a77aecec196accc52973", "sha384"),
+    ("nistp521", "1ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+     "fa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409", "sha512"))}
 
 
 class ECDSA(KeyPair):

@@ -30,7 +30,7 @@ import sandbox  # noqa: E402
 import server  # noqa: E402
 import sshkey  # noqa: E402
 from clients import Clients  # noqa: E402
-from logbook import Line, read_decision  # noqa: E402
+from logbook import line_of, read_decision  # noqa: E402
 from machine import Machine  # noqa: E402
 from patience import PATIENCE  # noqa: E402
 from tinyclient import Connection, Lost, Session  # noqa: E402
@@ -304,10 +304,7 @@ class _LaneLog:
         reader.settimeout(PATIENCE)
 
     def next(self):
-        data = self._socket.recv(1 << 16).rstrip(b"\n\0")
-        priority, _, text = data.decode("utf-8", "backslashreplace").partition(">")
-        number = int(priority.lstrip("<"))
-        return Line(number >> 3, number & 7, text)
+        return line_of(self._socket.recv(1 << 16))
 
 
 class World:
@@ -342,11 +339,8 @@ class World:
 @contextlib.contextmanager
 def world(build, make_log):
     """The world, in a throw-away root."""
-    made = World(build, make_log())
-    try:
+    with contextlib.closing(World(build, make_log())) as made:
         yield made
-    finally:
-        made.close()
 
 
 def run_isolated(program, build, main):

@@ -4,11 +4,11 @@
 import datetime
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import keys
-from program import PATIENCE, ROOT, equal, keyveto, make_filter
+from program import ROOT, attempt, equal, keyveto, make_filter
+from samples import write
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 BUILT_GUARD = MODULE.parent / "keyveto-authorized-keys"
@@ -61,18 +61,15 @@ class World:
 
     def lets_in(self, key, config=CONFIG, **options):
         """Whether the guard prints root's keys file for that key."""
-        done = subprocess.run([str(word) for word in (GUARD, "--config", config, "--user", "root", "--home", self.home,
-                                                      "--type", key.type, "--key", key.blob)],
-                              capture_output=True, text=True, check=False, timeout=PATIENCE, **options)
+        done = attempt(GUARD, "--config", config, "--user", "root", "--home", self.home, "--type", key.type, "--key",
+                       key.blob, **options)
         assert done.returncode in (0, 1), done
         equal(done.stdout != "", done.returncode == 0 and str(key) in done.stdout)
         return done.stdout != ""
 
     def editor(self, script):
         """The path of an editor: a shell script whose first argument is the file to edit."""
-        path = self.scratch / "editor"
-        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        path.chmod(0o755)
+        path = write(self.scratch / "editor", f"#!/bin/sh\n{script}\n", mode=0o755)
         return path
 
     def edit(self, script, *arguments, status=0, **environment):

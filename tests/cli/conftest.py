@@ -4,9 +4,9 @@
 Each fixture imports its own module. So a test runs even if another fixture's module cannot be imported.
 """
 
+import contextlib
 import os
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 # So that their assertions, too, show the compared values.
 pytest.register_assert_rewrite("audit_machine", "brake_machine", "check_runs", "config_machine", "documents",
                                "doctor_machine", "filter_runs", "pem_keys", "published", "runs", "samples",
-                               "sshd_machine", "update_place")
+                               "served", "sshd_machine", "update_place")
 
 
 def pytest_configure(config):
@@ -26,15 +26,6 @@ def fixture_surroundings():
     """No core files of killed programs, and the root of the tree as working directory, as messages name paths in it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.chdir(Path(__file__).resolve().parents[2])
-
-
-@pytest.fixture(scope="module", name="host_keys")
-def fixture_host_keys():
-    """Host keys: sshd -T fails without them, and an image may have none."""
-    for kind in ("rsa", "ecdsa", "ed25519"):
-        path = Path(f"/etc/ssh/ssh_host_{kind}_key")
-        if not path.exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
 
 
 @pytest.fixture(scope="module", name="installed")
@@ -52,6 +43,14 @@ def fixture_world(scratch):
         yield made
 
 
+@pytest.fixture(name="here")
+def fixture_here(scratch):
+    """A keyveto.conf with a list and a filter, and accounts, for what holds a change."""
+    from brake_machine import machine
+    with machine(scratch) as made:
+        yield made
+
+
 @pytest.fixture(name="machine")
 def fixture_machine(scratch):
     """A machine set up by the steps of the README, for keyveto doctor."""
@@ -65,6 +64,14 @@ def fixture_place(request, scratch):
     """A filter with settings, and a server with the content that the marker "serves" names."""
     from update_place import Place
     marker = request.node.get_closest_marker("serves")
-    made = Place(scratch, **(marker.kwargs if marker else {}))
-    yield made
-    made.close()
+    with contextlib.closing(Place(scratch, **(marker.kwargs if marker else {}))) as made:
+        yield made
+
+
+@pytest.fixture(name="lists")
+def fixture_lists(scratch):
+    """An exact list with settings, and its publisher."""
+    from publisher import ListPlace
+    (scratch / "lists").mkdir()
+    with contextlib.closing(ListPlace(scratch / "lists")) as made:
+        yield made

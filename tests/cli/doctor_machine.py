@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import keys
-from program import KEYVETO, PATIENCE, ROOT, SSHD, contains, equal, keyveto, wait_until
+from program import KEYVETO, PATIENCE, ROOT, SSHD, TRACED, attempt, contains, equal, keyveto, wait_until
+from runs import tool
 
 MODULE_SOURCE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD_SOURCE = MODULE_SOURCE.with_name("keyveto-authorized-keys")
@@ -69,9 +70,8 @@ class Machine:
 
     def make_filter(self, *options, path=FILTER, hashes=20, length=16):
         """Makes a filter that lists one key. Its time is now, unless an option for the oracle names another."""
-        subprocess.run([sys.executable, keys.ORACLE, "create", path, "--hashes", str(hashes), "--length", str(length),
-                        "--revision", "7", "--time", str(int(time.time())), *map(str, options), self.listed.path],
-                       check=True, capture_output=True)
+        tool(sys.executable, keys.ORACLE, "create", path, "--hashes", hashes, "--length", length, "--revision", "7",
+             "--time", int(time.time()), *options, self.listed.path)
         path.chmod(0o644)
 
     @staticmethod
@@ -89,8 +89,7 @@ class Machine:
 
     @staticmethod
     def canaries(*found):
-        CANARIES.write_text("".join(Path(f"{key.path}").read_text(encoding="utf-8") for key in found),
-                            encoding="utf-8")
+        CANARIES.write_text("".join(Path(f"{key.path}").read_text(encoding="utf-8") for key in found), encoding="utf-8")
 
 
 def remove(path):
@@ -170,9 +169,7 @@ def expect_all_well():
 
 def injected(*words):
     """The checks of --json by name, under an strace with these options, which make system calls fail."""
-    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=PATIENCE,
-                          capture_output=True, text=True, check=False,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = attempt("strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json", env=TRACED)
     found = {}
     for one in json.loads(done.stdout)["checks"]:
         found.setdefault(one["check"], []).append(one)

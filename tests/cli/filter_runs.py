@@ -4,23 +4,16 @@
 import json
 import os
 import subprocess
-import sys
 
-import nosecret
 import pkbf
 import sshkey
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, check, equal, mount_namespace
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, attempt, check, mount_namespace
+from runs import peak_of
+from samples import KNOWN_P256, KNOWN_RSA, random_blob
 
 EPOCH = 1555799917
 
-PUBLISHED = """\
-ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCdjWIIuoUy+RGCPtkPGcZtZSk437aUFB2CgIkvfiA5H3iB+mg6yk8yotIf0tVVYMy16h7Yr1zm\
-yLAngTIUpoBzuQg5E66wn70QxkB065sy3FYM8D4wkMW9OP2J91SoeoYnkwJ0nu8LHTF/T9GpTvxJCVvSMoYEsF1GHFFCwl4YQOYPscerqxr7dfP/\
-mwlulLrwBxYmbXcDRtukf8eANy6Xo8ckesGhJ9ndhe/W600n6xZTNToBXiWyI1/jWkzvRj3NvgAvPH2ypJm6AQD1wkNVFp+yNVqoL9xZJS+LLh2N\
-u3cwGucS9QI7Rg4f4M/naL065eDYLxEFegSM5ZfAp9cn
-ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBB1cUco3MYNAAsJnijrjErO+nmYcbp3KvL2DyX7t\
-BDc2LRzEgW2/9DvIO9z2waIgAHxiQXpnadjchiy3DzmaSfk=
-"""
+PUBLISHED = f"{KNOWN_RSA}\n{KNOWN_P256}\n"
 
 
 def environment(epoch):
@@ -33,8 +26,7 @@ def environment(epoch):
 def start(*words, epoch=EPOCH, **more):
     """A running keyveto filter whose three standard streams are pipes."""
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen([KEYVETO, "filter", *map(str, words)], env=environment(epoch),
-                            **{**streams, **more})
+    return subprocess.Popen([KEYVETO, "filter", *map(str, words)], env=environment(epoch), **{**streams, **more})
 
 
 def run(*words, status=0, stdin=b"", epoch=EPOCH):
@@ -74,20 +66,8 @@ MEMORY_TIMES = 2 if ADDRESS_SANITIZER else 1
 
 
 def peak_memory(*words):
-    """Runs keyveto filter, which must succeed: its peak memory in KiB.
-
-    The kernel starts a child's count at the memory of its parent, so a small
-    process starts it.
-    """
-    spawn = ("import os, resource, sys\n"
-             "pid = os.fork() or os.execv(sys.argv[1], sys.argv[1:])\n"
-             "_, status, usage = os.wait4(pid, 0)\n"
-             "print(usage.ru_maxrss)\n"
-             "sys.exit(os.waitstatus_to_exitcode(status))")
-    done = subprocess.run([sys.executable, "-ISc", spawn, KEYVETO, "filter", *map(str, words)], check=False,
-                          capture_output=True, env=environment(EPOCH), timeout=PATIENCE)
-    equal(done.returncode, 0, f"status ({done.stderr})")
-    return int(done.stdout.split()[-1])
+    """Runs keyveto filter, which must succeed: its peak memory in KiB."""
+    return peak_of(KEYVETO, "filter", *words, env=environment(EPOCH))[0]
 
 
 def ed25519_blob(data):
@@ -104,30 +84,7 @@ def parse(line):
 
 
 def any_blob(rnd):
-    """A blob of a random type with random fields."""
-    def number(bits):
-        return rnd.getrandbits(bits) | 1 << (bits - 1) | 1
-
-    def point(curve):
-        size = sshkey.CURVES[curve][1]
-        return b"\4" + rnd.randbytes(2 * size)
-
-    kind = rnd.randrange(8)
-    if kind == 0:
-        return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(
-            65537, nosecret.sound_number(rnd, rnd.choice((1024, 2048, 3071, 4096)))))
-    if kind == 1:
-        return sshkey.build_plain("ssh-dss", sshkey.fields_dsa(number(1024), number(160), number(1023), number(1022)))
-    if kind in (2, 3):
-        curve = rnd.choice(list(sshkey.CURVES))
-        return sshkey.build_plain(f"ecdsa-sha2-{curve}", sshkey.fields_ecdsa(curve, point(curve)))
-    if kind == 4:
-        return sshkey.build_plain(sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(point("nistp256")))
-    if kind == 5:
-        return sshkey.build_plain(sshkey.SK_ED25519, sshkey.fields_sk_ed25519(rnd.randbytes(32)))
-    if kind == 6:
-        return sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(rnd.randbytes(1344)))
-    return sshkey.build_plain("ssh-ed448", sshkey.fields_raw(rnd.randbytes(57)))
+    return random_blob(rnd, (1024, 2048, 3071, 4096))
 
 
 def any_line(rnd):
@@ -148,8 +105,7 @@ def listed(f, lines):
     """How many of these lines' keys the filter lists."""
     path = f.with_name("lines")
     path.write_text("".join(lines))
-    done = subprocess.run([KEYVETO, "check", "--json", "--filter", f, path], capture_output=True, check=False,
-                          timeout=PATIENCE)
+    done = attempt(KEYVETO, "check", "--json", "--filter", f, path, text=False)
     check(done.returncode in (0, 1), f"status {done.returncode}: {done.stderr[:500]}")
     return done.stdout.count(b'"verdict":"listed"')
 
@@ -166,8 +122,7 @@ def without_proc():
 def as_nobody(*words):
     """Runs keyveto filter as nobody, or as the caller if that is not root: (status, standard error)."""
     who = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    done = subprocess.run([*who, KEYVETO, "filter", *map(str, words)], input=PUBLISHED.encode(),
-                          capture_output=True, check=False, timeout=PATIENCE)
+    done = attempt(*who, KEYVETO, "filter", *words, text=False, input=PUBLISHED.encode())
     return done.returncode, done.stderr.decode()
 
 

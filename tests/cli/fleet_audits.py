@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Audits of many hosts, made at random, and a second implementation of keyveto report that joins them."""
+"""Audits of many hosts, made at random, and a second implementation of keyveto-report that joins them."""
 
 import json
 import re
@@ -184,7 +184,7 @@ HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u2
 
 
 def clean(text, cap=1024):
-    """As the C program shows a string of an audit, in less than cap bytes."""
+    """As the program shows a string of an audit, in less than cap bytes."""
     pieces = []
     for one in text:
         if HARMFUL.match(one):
@@ -306,7 +306,7 @@ class Owners:
 
 
 class Join:
-    """What keyveto report must say of these audits."""
+    """What keyveto-report must say of these audits."""
 
     def __init__(self, paths, hosts_file=None, now=0, max_age=(30, 120), owners=None):
         self.hosts = [read_host(path) for path in paths]

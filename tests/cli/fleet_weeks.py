@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Fleets of two weeks, made at random, and a second implementation of keyveto report --since."""
+"""Fleets of two weeks, made at random, and a second implementation of keyveto-report --since."""
 
 import json
 from collections import Counter
@@ -137,7 +137,7 @@ def worst(host):
 
 
 class Weeks:
-    """What keyveto report must say that changed between two folders of audits."""
+    """What keyveto-report must say that changed between two folders of audits."""
 
     def __init__(self, older, newer):
         old, self.new = ([read_host(path) for path in sorted(folder.glob("*.json"))] for folder in (older, newer))

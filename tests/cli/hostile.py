@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: ISC
 """Programs in the places of ours behind the walls, which are none of ours."""
 
+import os
 import sys
 
+import pytest
+
+from program import ADDRESS_SANITIZER
 from samples import write
 
 # What one says is lines of Python, after these.
@@ -34,15 +38,28 @@ while True:
     data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
     if data[4] == 2: words.append(data[9:].decode())
     if data[4] == 3: break
-def hello(version=2, walls=15): tell(1, number(version), number(walls))
+def hello(version=4, walls=15): tell(1, number(version), number(walls))
 def promise(path): return ask(2, text(path))
 def opened(path): return ask(3, text(path), number(0))
 def stat(path): return ask(4, text(path))
 def replace(path): return ask(8, text(path))
 def begin(): return ask(9)
-def commit(flags=0, *more): return ask(12, number(flags), *more)
+def commit(beside=0, readable=0, *more): return ask(12, number(beside), number(readable), *more)
 def close(): return ask(13)
 """
+
+
+no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
+
+
+def each_user(test):
+    """A test of walls as root, and as another user."""
+    return no_asan(pytest.mark.parametrize("user", (False, True), ids=("root", "user"))(test))
+
+
+def need_root():
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, who has most to lose")
 
 
 def put_worker(path, says):

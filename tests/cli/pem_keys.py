@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import sshkey
-from program import KEYVETO, PATIENCE, check, equal
+from program import KEYVETO, attempt, check, equal
 from runs import tool
 from samples import empty_filter
 
@@ -25,8 +25,7 @@ ALGORITHMS = {      # name: arguments of openssl genpkey
 def run(*words, stdin=b"", status=(0,), **more):
     """Runs keyveto: (standard output, standard error)."""
     try:
-        done = subprocess.run([KEYVETO, *map(str, words)], input=stdin, capture_output=True,
-                              timeout=PATIENCE, check=False, **more)
+        done = attempt(KEYVETO, *words, text=False, input=stdin, **more)
     except subprocess.TimeoutExpired:
         raise AssertionError(f"keyveto {words} hangs") from None
     for text in (done.stdout, done.stderr):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from audit_machine import CONFIG
 from openssh import without_penalties
-from program import PATIENCE, SSHD
+from program import PATIENCE, SSHD, attempt
 from server import free_port
 
 # What these settings say holds wherever a test says nothing else, as sshd uses the first value.
@@ -49,11 +49,10 @@ def listening(folder, *arguments, program=SSHD):
 
 def comes_in(identity, name, port, client="127.0.0.1", server="127.0.0.1"):
     """Whether the key gets this account a shell with a terminal."""
-    done = subprocess.run(["ssh", "-F", "none", "-tt", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
-                           "-o", "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
-                           "-o", "PubkeyAcceptedAlgorithms=+ssh-dss,ssh-rsa" if "dsa" in identity.key.type or
-                           identity.key.type == "ssh-dss" else "PubkeyAcceptedAlgorithms=+ssh-rsa",
-                           *identity.options, "-b", client, "-p", str(port), f"{name}@{server}",
-                           "test -t 0 && test -z \"$SSH_ORIGINAL_COMMAND\" && echo came-$((1+1))-in"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    dss = "ssh-dss," if "dsa" in identity.key.type or identity.key.type == "ssh-dss" else ""
+    done = attempt("ssh", "-F", "none", "-tt", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                   "UserKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o",
+                   f"PubkeyAcceptedAlgorithms=+{dss}ssh-rsa",
+                   *identity.options, "-b", client, "-p", port, f"{name}@{server}",
+                   "test -t 0 && test -z \"$SSH_ORIGINAL_COMMAND\" && echo came-$((1+1))-in")
     return "came-2-in" in done.stdout

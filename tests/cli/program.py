@@ -26,11 +26,17 @@ READER = KEYVETO.parent / "keyveto-reader"
 WORKER = KEYVETO.parent / "keyveto-worker"
 # The program that speaks to servers for it.
 NETWORK = KEYVETO.parent / "keyveto-network"
+# What joins audits, in Python.
+REPORT = KEYVETO.parent / "keyveto-report"
+# What publishes, in Python.
+PUBLISH = KEYVETO.parent / "keyveto-publish"
 # All that it starts: programs behind the wall.
-STARTED = tuple(KEYVETO.parent / f"keyveto-{name}" for name in ("reader", "worker", "network", "publish"))
+STARTED = tuple(KEYVETO.parent / f"keyveto-{name}" for name in ("reader", "worker", "network"))
 # Built with AddressSanitizer: it needs more memory and time, and its shadow memory more than any limit.
 ADDRESS_SANITIZER = b"__asan_init" in KEYVETO.read_bytes()
 SSHD = "/usr/sbin/sshd"
+# The environment of what strace runs, where LeakSanitizer cannot work.
+TRACED = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def copy_programs(folder):
@@ -42,13 +48,10 @@ def copy_programs(folder):
     return program
 
 
-def keyveto(*arguments, status=None, **options):
+def keyveto(*arguments, status=None, program=KEYVETO, **options):
     """Runs the program. The result also has .seconds (elapsed) and .cpu_seconds (of the processor)."""
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([str(word) for word in (KEYVETO, *arguments)], capture_output=True, text=True,
-                          errors="surrogateescape", check=False,
-                          **{"timeout": PATIENCE, "stdin": None if "input" in options else subprocess.DEVNULL,
-                             **options})
+    done = attempt(program, *arguments, **{"errors": "surrogateescape", **options})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     done.seconds = time.monotonic() - started
     done.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -57,9 +60,23 @@ def keyveto(*arguments, status=None, **options):
     return done
 
 
+def attempt(*words, **options):
+    """Runs any command, which may fail. Its output is text, unless text is False."""
+    return subprocess.run([word if isinstance(word, bytes) else str(word) for word in words], check=False, **{
+        "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": PATIENCE,
+        "stdin": None if "input" in options else subprocess.DEVNULL, **options})
+
+
 def make_library(path, *words):
     """Makes a library for LD_PRELOAD. It has the C library of the program that loads it, be it glibc or musl."""
     subprocess.run(["cc", "-shared", "-fPIC", "-nostdlib", "-o", path, *words], check=True)
+
+
+def preload(folder, source):
+    """The environment in which the first program has the functions of this C source."""
+    (folder / "preload.c").write_text(source, encoding="ascii")
+    make_library(folder / "preload.so", folder / "preload.c")
+    return {**os.environ, "LD_PRELOAD": str(folder / "preload.so"), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
 def wait_until(true, what):
@@ -79,10 +96,15 @@ def wait_until_read(pipe):
 def mount_namespace():
     """The words that run a command in a mount namespace. Skips the test if the machine allows none."""
     words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-    done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = attempt(*words, "true")
     if done.returncode != 0:
         pytest.skip(f"no mount namespace is possible here: {done.stderr.strip()}")
     return words
+
+
+def on_a_machine(test):
+    """A test in a throw-away root that has host keys."""
+    return pytest.mark.throwaway(pytest.mark.usefixtures("host_keys")(test))
 
 
 def check(condition, sentence):

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: ISC
 """A publisher of exact lists, as badkeys is one, and a place that fetches from it."""
 
+import contextlib
 import hashlib
 import json
 import lzma
 import os
 import random
 
+import pytest
+
 import blocklist
 from program import equal
 from runs import run
+from samples import write
 from update_place import Place, authority
 from website import Page, Site
 
@@ -88,17 +92,15 @@ class ListPlace:
         self.settings = scratch / "update.conf"
         self.config = scratch / "keyveto.conf"
         # No login consults the list, so that no account of this machine is audited with it.
-        self.config.write_text("Filter /nonexistent\n", encoding="utf-8")
-        self.config.chmod(0o644)
+        write(self.config, "Filter /nonexistent\n").chmod(0o644)
         self.top = {"CAFile": authority().certificate, "Proxy": "none"}
         self.section = {"URL": self.publisher.site.url(MANIFEST), "Target": self.target}
 
     def arguments(self, *words):
-        self.settings.write_text("".join(f"{name} {value}\n" for name, value in self.top.items()) +
-                                 "Source badkeys\n" +
-                                 "".join(f"\t{name} {value}\n" for name, value in self.section.items()
-                                         if value is not None), encoding="utf-8")
-        self.settings.chmod(0o644)
+        write(self.settings, "".join(f"{name} {value}\n" for name, value in self.top.items()) +
+                             "Source badkeys\n" +
+                             "".join(f"\t{name} {value}\n" for name, value in self.section.items()
+                                     if value is not None)).chmod(0o644)
         return ["update", "--settings", self.settings, "--config", self.config, *words]
 
     def run(self, *words, status=None, **options):
@@ -132,3 +134,17 @@ class ListPlace:
 
     def close(self):
         self.publisher.site.close()
+
+
+@pytest.fixture(name="place")
+def fixture_list_place(scratch):
+    with contextlib.closing(ListPlace(scratch)) as made:
+        yield made
+
+
+@pytest.fixture(name="place")
+def fixture_named_list(scratch):
+    """A list that the keyveto.conf names."""
+    with contextlib.closing(ListPlace(scratch)) as made:
+        made.config.write_text(f"Blocklist {made.target}\n", encoding="utf-8")
+        yield made

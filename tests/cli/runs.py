@@ -4,10 +4,11 @@
 import os
 import re
 import subprocess
+import sys
 from typing import NamedTuple
 
 import sshkey
-from program import KEYVETO, PATIENCE, equal
+from program import KEYVETO, attempt, equal
 
 JSON_KEYS = ["file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment", "filters",
              "lists", "source", "sources", "reason"]
@@ -40,6 +41,14 @@ class Run(NamedTuple):
         return [line for line in lines if not re.match(r"\d+ keys? in ", line)]
 
     @property
+    def said(self):
+        return "\n".join(self.messages)
+
+    @property
+    def trouble(self):
+        return "\n".join(self.problems)
+
+    @property
     def summary(self):
         """The counts in the summary, by name: keys, files, listed, clean..."""
         last = self.messages[-1]
@@ -52,9 +61,9 @@ class Run(NamedTuple):
 
 def run(*words, status=None, stdin=b"", **options):
     """Runs keyveto with arguments (str, bytes, Path, int). Fails if it prints a raw control character."""
-    argv = [word if isinstance(word, bytes) else str(word) for word in (KEYVETO, *words)]
+    argv = (KEYVETO, *words)
     try:
-        done = subprocess.run(argv, input=stdin, capture_output=True, timeout=PATIENCE, check=False, **options)
+        done = attempt(*argv, text=False, input=stdin, **options)
     except subprocess.TimeoutExpired:
         raise AssertionError(f"keyveto {words} hangs") from None
     result = Run(done.stdout, done.stderr, done.returncode)
@@ -72,11 +81,30 @@ def nothing_raw(text):
     assert not raw, f"raw bytes {bytes(raw)!r} in {text[:2000]!r}"
 
 
-def tool(*words, stdin=None):
+def tool(*words, text=False, **options):
     """Standard output of another program, which must succeed."""
-    done = subprocess.run(list(map(str, words)), input=stdin, capture_output=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, f"{words} failed: {done.stderr.decode(errors='replace')}"
+    done = attempt(*words, text=text, **options)
+    assert done.returncode == 0, f"{words} failed: {done.stderr}"
     return done.stdout
+
+
+SPAWN = """
+import os, sys
+pid = os.fork() or os.execvp(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(pid, 0)
+sys.stderr.write(f"\\n{os.waitstatus_to_exitcode(status)} {usage.ru_maxrss}")
+"""
+
+
+def peak_of(*words, statuses=(0,), **options):
+    """The memory that a command needs at its peak, in KiB, and its standard output.
+
+    The kernel starts a child's count at the memory of its parent, so a small process starts it.
+    """
+    done = attempt(sys.executable, "-ISc", SPAWN, *words, text=False, **options)
+    status, peak = map(int, done.stderr.rpartition(b"\n")[2].split())
+    assert status in statuses, done.stderr
+    return peak, done.stdout
 
 
 def as_nobody(*words):
@@ -120,8 +148,7 @@ def problems(result, path):
 
 def ssh_keygen_reads(data):
     """(bits, fingerprint) that ssh-keygen -l sees in the line, or None."""
-    done = subprocess.run(["ssh-keygen", "-l", "-f", "-"], input=data, capture_output=True, timeout=PATIENCE,
-                          check=False)
+    done = attempt("ssh-keygen", "-l", "-f", "-", text=False, input=data)
     match = re.match(rb"(\d+) (SHA256:\S+)", done.stdout)
     return (int(match[1]), match[2].decode()) if match and done.returncode == 0 else None
 

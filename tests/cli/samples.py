@@ -14,19 +14,14 @@ import nosecret
 import pkbf
 import sshkey
 from openssh import has_dsa
+from program import ROOT
 from runs import tool
 
 MIB = 1 << 20
 
 # The publisher's two example keys, and the SHA-256 and XXH64 of their SPKI.
-KNOWN_RSA = (
-    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCdjWIIuoUy+RGCPtkPGcZtZSk437aUFB2CgIkvfiA5H3iB+mg6yk8yotIf0tVVYMy16h7Yr1zm"
-    "yLAngTIUpoBzuQg5E66wn70QxkB065sy3FYM8D4wkMW9OP2J91SoeoYnkwJ0nu8LHTF/T9GpTvxJCVvSMoYEsF1GHFFCwl4YQOYPscerqxr7dfP/"
-    "mwlulLrwBxYmbXcDRtukf8eANy6Xo8ckesGhJ9ndhe/W600n6xZTNToBXiWyI1/jWkzvRj3NvgAvPH2ypJm6AQD1wkNVFp+yNVqoL9xZJS+LLh2N"
-    "u3cwGucS9QI7Rg4f4M/naL065eDYLxEFegSM5ZfAp9cn")
-KNOWN_P256 = (
-    "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBB1cUco3MYNAAsJnijrjErO+nmYcbp3KvL2DyX7t"
-    "BDc2LRzEgW2/9DvIO9z2waIgAHxiQXpnadjchiy3DzmaSfk=")
+KNOWN_RSA, KNOWN_P256 = (line.rpartition(" ")[0] for line in (
+    ROOT / "testdata/demo/publisher-examples.pub").read_text(encoding="ascii").splitlines())
 KNOWN = {
     KNOWN_RSA: ("9e03b56749abe821a6f5299d6f634b35404975f0552eb3347bf3adfad9af1109",
                 "7f41d67420810de8 89f7fb41341d0581"),
@@ -133,7 +128,7 @@ def ed25519_line(data, comment=""):
     return sshkey.key_line(sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(data)), comment=comment)
 
 
-def random_blob(rnd):
+def random_blob(rnd, rsa_bits=(512, 1024, 1031, 2048, 3071, 4096, 8192, 16384)):
     """A blob of a random type with random fields, which needs its secret."""
     def number(bits):
         return rnd.getrandbits(bits) | 1 << (bits - 1) | 1
@@ -143,8 +138,7 @@ def random_blob(rnd):
 
     kind = rnd.randrange(8)
     if kind == 0:
-        bits = rnd.choice((512, 1024, 1031, 2048, 3071, 4096, 8192, 16384))
-        n = nosecret.sound_number(rnd, bits)
+        n = nosecret.sound_number(rnd, rnd.choice(rsa_bits))
         return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(rnd.choice((3, 35, 65537)), n))
     if kind == 1:
         return sshkey.build_plain("ssh-dss", sshkey.fields_dsa(number(1024), number(160), number(1023), number(1022)))
@@ -156,15 +150,16 @@ def random_blob(rnd):
     if kind == 5:
         return sshkey.build_plain(sshkey.SK_ED25519, sshkey.fields_sk_ed25519(rnd.randbytes(32)))
     if kind == 6:
-        return sshkey.build_plain(rnd.choice((sshkey.MLDSA, sshkey.MLDSA_OLD)),
-                                  sshkey.fields_raw(rnd.randbytes(1344)))
+        return sshkey.build_plain(rnd.choice((sshkey.MLDSA, sshkey.MLDSA_OLD)), sshkey.fields_raw(rnd.randbytes(1344)))
     return sshkey.build_plain("ssh-ed448", sshkey.fields_raw(rnd.randbytes(57)))
 
 
-def write(path, *parts):
+def write(path, *parts, mode=None):
     """Writes a file from bytes and text: its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(part.encode() if isinstance(part, str) else part for part in parts))
+    if mode is not None:
+        path.chmod(mode)
     return path
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The files of a machine, below a folder or in this throw-away root, for the tests of keyveto sshd."""
+"""The files of a machine, in this throw-away root or an image that lies over it, for the tests of keyveto sshd."""
 
 import atexit
 import contextlib
@@ -16,7 +16,8 @@ from pathlib import Path
 
 import keys
 from openssh import strictmodes, version
-from program import PATIENCE, ROOT, SSHD, contains, equal, keyveto, make_filter
+from program import KEYVETO, PATIENCE, ROOT, SSHD, attempt, contains, equal, keyveto, make_filter
+from samples import write
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = "/usr/libexec/keyveto-authorized-keys"
@@ -41,14 +42,23 @@ INCLUDE = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
 STOCK_CONFIG = Path("/etc/ssh/sshd_config").read_text(encoding="utf-8")
 STOCK_STACK = Path("/etc/pam.d/sshd").read_text(encoding="utf-8")
 WATCHED = ("etc", "var/lib/keyveto")
+MOUNT = 'while [ "$1" != -- ]; do mkdir -p "$2" && mount --rbind "$1" "$2" || exit 125; shift 2; done; shift; exec "$@"'
+
+
+def with_mounts(mounts, *words):
+    """The words that run a command in a mount namespace, where the first folder of each pair lies over the second."""
+    words = ("unshare", "--mount", "sh", "-c", MOUNT, "sh", *(place for pair in mounts for place in pair), "--", *words)
+    return [str(word) for word in words]
 
 
 class Machine:
-    """The files of a machine, below a folder or in this throw-away root."""
+    """The files of a machine, in this throw-away root or in a folder, an image, that lies over it."""
 
     def __init__(self, scratch, root, config=STOCK_CONFIG, files=None):
         self.scratch, self.root = scratch, Path(root)
         self.here = str(root) == "/"
+        # Not the whole of /home or /root: the programs may be there.
+        self.over = ["/etc", "/root/.ssh", "/var/lib/keyveto", str(Path(GUARD).parent), str(PAM_FOLDER)]
         if not self.here:
             self._furnish()
         self.write("/etc/ssh/sshd_config", config)
@@ -63,12 +73,12 @@ class Machine:
             source, target = Path("/etc") / name, self.path(f"/etc/{name}")
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
-        (self.root / "lib").symlink_to("usr/lib")
+        self.write(HOST_KEY, Path(host_key()).read_bytes(), 0o600)
         self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o711)
+        shutil.copytree(PAM_FOLDER, self.path(PAM_FOLDER))
         self.write(PAM_FOLDER / "pam_keyveto.so", MODULE.read_bytes())
-        self.path("/etc/ssh/sshd_config.d").mkdir(parents=True)
-        for program in ("env", "printf"):
-            self.write(f"/usr/bin/{program}", b"#!/bin/sh\n", 0o755)
+        for folder in ("/etc/ssh/sshd_config.d", "/root/.ssh"):
+            self.path(folder).mkdir(parents=True)
         for folder, _, _ in os.walk(self.root):
             os.chmod(folder, 0o755)
 
@@ -89,21 +99,23 @@ class Machine:
                              if not os.readlink(path).startswith("/") else os.readlink(path))
         return path.read_text(encoding="utf-8")
 
+    def inside(self, *words):
+        """The words that run a command on this machine."""
+        if self.here:
+            return [str(word) for word in words]
+        return with_mounts([(self.path(place), place) for place in self.over], *words)
+
     def run(self, *words, status=None, **options):
-        where = [] if self.here else ["--root", self.root]
-        done = keyveto("sshd", *words, *where, **options)
+        program, *rest = self.inside(KEYVETO, "sshd", *words)
+        done = keyveto(*rest, program=program, **options)
         if status is not None:
             equal(done.returncode, status, f"keyveto sshd {words}\n{done.stdout}{done.stderr}")
         return done
 
     def sshd(self, *arguments):
-        """Runs sshd on this machine's configuration: for an image, in a mount namespace with the image's /etc."""
-        argv = [SSHD, *arguments]
-        if not self.here:
-            # An image may lack host keys.
-            argv = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "sh",
-                    self.path("/etc"), *argv, "-h", host_key()]
-        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        """Runs sshd on this machine's configuration."""
+        argv = self.inside(SSHD, *arguments)
+        return attempt(*argv)
 
     def settings(self, user=None, address="127.0.0.1"):
         """The output of sshd -T, by keyword."""
@@ -121,6 +133,11 @@ class Machine:
     def must_start(self):
         done = self.sshd("-t")
         equal((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def way_back(self, snapshot):
+        """disable restores what was."""
+        self.run("disable", status=0)
+        restored(snapshot, self.snapshot())
 
     def snapshot(self):
         """Names, kinds, modes, owners and contents of all files."""
@@ -206,6 +223,7 @@ WITHOUT_INCLUDE = "Port 22\nUsePAM yes\nPermitRootLogin no\nSubsystem sftp /usr/
 COMMAND = "/usr/bin/env true"
 WITH_COMMAND = f"AuthorizedKeysCommand {COMMAND}\nAuthorizedKeysCommandUser nobody\n"
 TOP = "/etc/ssh/sshd_config"
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 
 
 class Image(Machine):
@@ -227,6 +245,7 @@ class Image(Machine):
             self.write(path, self.read(path) + line)
         home = self.path(f"/home/{name}")
         home.mkdir(parents=True)
+        self.over.append(f"/home/{name}")
         self.path("/home").chmod(0o755)
         path = self.write(where if where.startswith("/") else f"/home/{name}/{where}",
                           "".join(f"{line}\n" for line in lines), 0o600)
@@ -248,10 +267,9 @@ def must_refuse(machine, *options, status=2, says=()):
 
 def wrapper(scratch, body):
     """An sshd that counts its calls with -t, then runs body, then is sshd."""
-    path = scratch / "odd-sshd"
-    path.write_text(f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
-                    f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', encoding="ascii")
-    path.chmod(0o755)
+    path = write(scratch / "odd-sshd",
+                 f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
+                 f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', mode=0o755)
     (scratch / "asked").write_text("", encoding="ascii")
     return path
 

@@ -2,13 +2,12 @@
 """What commands say of logins holds only where sshd asks keyveto, so they ask sshd first."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from config_machine import CONFIG, GUARD, NOBODY, SAMPLE, World
-from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from program import attempt, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -96,8 +95,7 @@ def test_who_cannot_ask_says_where(world, scratch):
     scratch.chmod(0o755)
     key = scratch / "leaked.pub"
     key.write_text(f"{world.leaked}\n", encoding="ascii")
-    done = subprocess.run([copy_programs(scratch), "why", key], user=NOBODY, group=NOBODY, extra_groups=[],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE,
-                          env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    done = attempt(copy_programs(scratch), "why", key, user=NOBODY, group=NOBODY, extra_groups=[],
+                   env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
     contains(done.stdout, "Where sshd asks keyveto, a login with it is refused.\n")
     lacks(done.stdout, "sshd does not ask", "A login with it")

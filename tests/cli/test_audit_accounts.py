@@ -11,7 +11,7 @@ import fuse_home
 import keys
 import sshkey
 from audit_machine import FIRST_ID, Account, places, row_of
-from program import contains, equal, keyveto, lacks, make_filter
+from program import REPORT, contains, equal, keyveto, lacks, make_filter
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -61,7 +61,7 @@ def test_a_key_that_needs_no_secret_is_found_as_a_key_and_as_a_ca(world):
     equal([(one["account"], one["lists"], one["source"]) for one in findings if one["verdict"] == "listed"],
           [("alice", ["built-in"], "ed25519-order"), ("bob", ["built-in"], "ed25519-order")])
     audit = world.audit("--json", status=1).stdout
-    report = keyveto("report", "-", input=audit, status=1).stdout
+    report = keyveto("-", input=audit, status=1, program=REPORT).stdout
     contains(report, "ed25519-order", "alice")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto audit reads /etc/group once, and still becomes each account with the very groups that libc tells."""
+"""keyveto audit opens files with an account's uid and gid alone, and again with all groups that libc tells."""
 
 import contextlib
 import os
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from audit_machine import places
-from program import KEYVETO, SSHD, STARTED, equal
+from program import KEYVETO, SSHD, STARTED, TRACED, attempt, equal
+from runs import tool
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -67,8 +68,7 @@ def group_line(*lines):
 def libc_groups(name, gid):
     """The groups by getgrouplist, in a new process: nsswitch.conf is read once for each."""
     script = "import os, sys; print(*os.getgrouplist(sys.argv[1], int(sys.argv[2])))"
-    said = subprocess.run([sys.executable, "-c", script, name, str(gid)], check=True, capture_output=True,
-                          text=True).stdout
+    said = tool(sys.executable, "-c", script, name, gid, text=True)
     return {int(word) for word in said.split()}
 
 
@@ -76,17 +76,22 @@ def traced(world, calls):
     """The system calls of an audit's processes, by strace: a list of lines for each process."""
     folder = world.folder / "trace"
     folder.mkdir()
-    subprocess.run(["strace", "-ff", "-qq", "-v", "-s", "10000", "-e", f"trace={calls}", "-o", folder / "of", KEYVETO,
-                    "audit", "--filter", world.filter], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, check=False)
+    attempt("strace", "-ff", "-qq", "-v", "-s", "10000", "-e", f"trace={calls}", "-o", folder / "of", KEYVETO, "audit",
+            "--filter", world.filter, text=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=TRACED)
     lines = [path.read_text(encoding="utf-8", errors="replace").splitlines() for path in folder.iterdir()]
     shutil.rmtree(folder)
     return lines
 
 
+def closed_files(scratch, world):
+    """Has sshd read each account's keys in a folder that only root can search."""
+    (scratch / "closed").mkdir(mode=0o700)
+    world.sshd_config(f"AuthorizedKeysFile {scratch}/closed/%u")
+
+
 def audited_groups(world):
-    """The groups with which the audit became each account, by uid."""
-    found = {}
+    """The groups with which the audit became each account for now, and those for good, by uid."""
+    for_now, for_good = {}, {}
     for calls in traced(world, "/^set(groups|resuid)"):
         groups = None
         for call in calls:
@@ -95,51 +100,59 @@ def audited_groups(world):
                 equal(len(numbers), int(made[1]))
                 groups = set(numbers)
             # Back to root, an account's groups are of no use.
-            elif (made := re.search(r"setresuid(?:32)?\(-1, (\d+), -1\) += 0", call)) and int(made[1]) != 0:
-                found[int(made[1])] = groups
-    return found
+            elif (made := re.search(r"setresuid(?:32)?\((-?\d+), (\d+), (-?\d+)\) += 0", call)) and int(made[2]) != 0:
+                (for_now if made[1] == "-1" else for_good)[int(made[2])] = groups
+    return for_now, for_good
 
 
 def odd_groups(accounts, end):
     return ODD_GROUPS.format(bob=accounts[1].gid, long=",".join(f"somebody{number}" for number in range(9000))) + end
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("end", ["\n", "", "\n# the end"], ids=["whole", "no-newline", "comment"])
-@pytest.mark.parametrize("line", ["group: files", "group:files systemd", "\tgroup :\tfiles [SUCCESS=merge] systemd # x",
-                                  "group: files no_such_service systemd"])
-def test_each_account_has_the_groups_of_libc(world, line, end):
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("lines", [["group: files"], ["group: files [SUCCESS=merge] systemd"], ["group: systemd files"],
+                                   ["group: compat"], ["group: files", "initgroups: systemd"], []])
+def test_after_eacces_an_account_has_the_groups_of_libc(scratch, world, lines):
+    """Before that it has its gid alone."""
     accounts = [world.account(name) for name in NAMES]
-    with open(GROUP, "a", encoding="utf-8") as file:
-        file.write(odd_groups(accounts, end))
-    with group_line(line):
-        found = audited_groups(world)
-        for account in accounts:
-            equal(found[account.uid], libc_groups(account.name, account.gid), account.name)
-    assert len(found[accounts[0].uid]) > 4 and 41013 in found[accounts[4].uid], found
-
-
-FALLBACKS = {
-    "initgroups": ["group: files", "initgroups: systemd"],
-    "not-first": ["group: systemd files"],
-    "compat": ["group: compat"],
-    "action": ["group: files [NOTFOUND=return] systemd"],
-    "twice": ["group: systemd", "group: files"],
-    "twice-files": ["group: files", "group: systemd"],
-    "none": [],
-    "service-twice": ["group: files files"],
-}
-
-
-@pytest.mark.parametrize("lines", FALLBACKS.values(), ids=FALLBACKS)
-def test_with_another_nsswitch_conf_libc_is_asked(world, lines):
-    accounts = [world.account(name) for name in NAMES]
+    closed_files(scratch, world)
     with open(GROUP, "a", encoding="utf-8") as file:
         file.write(odd_groups(accounts, "\n"))
     with group_line(*lines):
-        found = audited_groups(world)
+        for_now, for_good = audited_groups(world)
         for account in accounts:
-            equal(found[account.uid], libc_groups(account.name, account.gid), account.name)
+            equal(for_now[account.uid], {account.gid}, account.name)
+            equal(for_good[account.uid], libc_groups(account.name, account.gid), account.name)
+    if lines[:1] == ["group: files"]:
+        assert len(lines) > 1 or (len(for_good[accounts[0].uid]) > 4 and 41013 in for_good[accounts[4].uid]), for_good
+
+
+def test_files_that_the_account_may_open_cost_no_groups(world):
+    account = world.account("ann")
+    account.authorize(world.clean)
+    world.append("/etc/group", "readers:x:50003:ann")
+    for_now, for_good = audited_groups(world)
+    equal((for_now[account.uid], for_good.get(account.uid)), ({account.gid}, None))
+
+
+def test_places_that_a_group_may_search_are_searched_for_wildcards(scratch, world):
+    """Also if the pattern matches files elsewhere. Each file counts once."""
+    world.account("ann")
+    world.append("/etc/group", "readers:x:50003:ann")
+    files = []
+    for name, group, mode in (("closed", 50003, 0o750), ("open", 0, 0o755)):
+        folder = scratch / "keys" / name
+        folder.mkdir(parents=True)
+        (folder / "ann").write_text(f"{world.bad}\n")
+        os.chown(folder, 0, group)
+        folder.chmod(mode)
+        files.append(folder / "ann")
+    guard = "/usr/libexec/keyveto-authorized-keys --user %u --home %h --type %t --key %k"
+    world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
+                      f"AuthorizedKeysCommand {guard} --file {scratch}/keys/*/%u --wildcards yes")
+    findings, _, errors = world.findings("--user", "ann", status=1)
+    equal(places(findings), [f"{path}:1" for path in files], errors)
+    equal(len([one for one in findings if one.get("account") == "ann"]), 2)
 
 
 SERVICE = r"""
@@ -164,8 +177,7 @@ enum nss_status _nss_SERVICE_initgroups_dyn(const char *user, gid_t group, long 
 @pytest.fixture(name="services")
 def fixture_services(scratch):
     """Two name services that list no group, but know one of ann each: 50001 and 50002."""
-    libc = subprocess.run(["sh", "-c", "ldd /bin/true | sed -n 's,.*=> \\(/.*/\\)libc.so.*,\\1,p'"], check=True,
-                          capture_output=True, text=True).stdout.strip()
+    libc = tool("sh", "-c", "ldd /bin/true | sed -n 's,.*=> \\(/.*/\\)libc.so.*,\\1,p'", text=True).strip()
     made = []
     for number, name in ((50001, "kvone"), (50002, "kvtwo")):
         (scratch / "nss.c").write_text(SERVICE.replace("SERVICE", name).replace("NUMBER", str(number)))
@@ -177,12 +189,13 @@ def fixture_services(scratch):
 
 
 @pytest.mark.parametrize("line", ["files kvone kvtwo", "files [SUCCESS=merge] kvtwo [success=merge] kvone"])
-def test_services_that_list_no_groups_are_asked_about_each_account(world, services, line):
+def test_services_that_list_no_groups_are_asked_about_each_account(scratch, world, services, line):
     """Also about the second one after a success of the first."""
     ann, bob = world.account("ann"), world.account("bob")
+    closed_files(scratch, world)
     world.append("/etc/group", "readers:x:50003:ann,bob", "again:x:50001:ann")
     with group_line(f"group: {line}"):
-        found = audited_groups(world)
+        _, found = audited_groups(world)
         equal(found[ann.uid], libc_groups("ann", ann.gid))
     equal((found[ann.uid], found[bob.uid]), ({ann.gid, 50001, 50002, 50003}, {bob.gid, 50003}))
     assert services
@@ -210,18 +223,14 @@ def opened_by_each(world, path):
                    if not any(f'"{program}"' in call for call in calls for program in programs))
 
 
-@pytest.mark.parametrize("match", [False, True], ids=["plain", "match-group"])
-def test_etc_group_is_not_read_for_each_account(world, match):
-    """Only for groups, private groups, and Match Group."""
+def test_etc_group_is_read_for_each_account_only_for_match_group(world):
     for number in range(40):
         world.account(f"u{number}").authorize(world.clean)
     world.append("/etc/group", "staffers:x:60001:u1", "root:x:0:")
-    if match:
-        world.sshd_config("Match Group staffers", " AuthorizedKeysFile none")
     with group_line("group: files"):
-        times = opened_by_each(world, GROUP)
-    assert sum(times[count] for count in times if count > 0) == 1, times
-    equal(max(times), 3 if match else 2)
+        assert max(opened_by_each(world, GROUP)) <= 2
+        world.sshd_config("Match Group staffers", " AuthorizedKeysFile none")
+        assert max(opened_by_each(world, GROUP)) >= 40
 
 
 MATCHES = ("many", "sameid", "twice", "nis*", "+*", "last", "cy", "shared,!bob", "tw?ce,high", "blanks", "?",
@@ -244,8 +253,7 @@ def test_match_group_by_odd_groups(world):
                 f"Match Group {match}\n AuthorizedKeysFile k{number}\nMatch all\n AuthorizedKeysFile k{len(MATCHES)}\n")
             findings, _, _ = world.findings(status=0)
             for account in accounts:
-                said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1"],
-                                      check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+                said = tool(SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1", text=True)
                 name, = re.findall(r"^authorizedkeysfile (.*)", said, re.M | re.I)
                 equal([one["file"] for one in findings if one.get("account") == account.name],
                       [f"{account.home}/{name}"], f"{account.name}, {match}")
@@ -258,7 +266,7 @@ def notes(done):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("line", ["files", "files systemd", "files [SUCCESS=merge] systemd", "systemd files"])
 def test_a_group_is_private_as_libc_tells(world, line):
-    """--user audits one account, without tables; hand-made is the third answer."""
+    """--user audits one account; hand-made is the other answer."""
     private = {"own": True, "listed": True, "shared": False, "guest": False, "strange": False, "nameless": False,
                "foreign": False, "twin": True, "odd": True}
     accounts = {name: world.account(name) for name in private}
@@ -282,7 +290,7 @@ def test_a_group_is_private_as_libc_tells(world, line):
     equal(sorted(alone), together)
 
 
-def test_a_nis_line_in_passwd_leaves_private_groups_to_libc(world):
+def test_a_nis_line_in_passwd_makes_no_group_shared(world):
     ann, bob = world.account("ann"), world.account("bob")
     for account in (ann, bob):
         account.authorize(world.clean)
@@ -291,13 +299,3 @@ def test_a_nis_line_in_passwd_leaves_private_groups_to_libc(world):
     alone = [name for name in ("ann", "bob") if notes(world.audit("--user", name, status=0))]
     equal(notes(world.audit(status=0)), alone)
     equal(alone, ["ann"])
-
-
-def test_etc_passwd_is_not_read_for_each_private_group(world):
-    for number in range(40):
-        account = world.account(f"u{number}")
-        account.authorize(world.clean)
-        account.home.chmod(0o775)
-    with group_line("group: files"):
-        times = opened_by_each(world, "/etc/passwd")
-    assert sum(times[count] for count in times if count > 0) == 1, times

@@ -15,7 +15,8 @@ import pytest
 import keys
 from doctor_machine import CONFIG, DROP_IN, FILTER, GUARDED
 from list_runs import hashes, write_list
-from program import KEYVETO, ROOT, contains, equal, keyveto, lacks, make_filter
+from program import KEYVETO, REPORT, ROOT, attempt, contains, equal, keyveto, lacks, make_filter
+from samples import write
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -133,9 +134,8 @@ def test_the_summaries_tell_whose_last_key_is_listed(scratch, world):
 
 
 def test_a_key_that_is_allowed_lets_in(scratch, world):
-    config = scratch / "keyveto.conf"
-    config.write_text(f"AllowKey {world.bad.fingerprint} ours\nFilter {world.filter}\n", encoding="ascii")
-    config.chmod(0o644)
+    config = write(scratch / "keyveto.conf",
+                   f"AllowKey {world.bad.fingerprint} ours\nFilter {world.filter}\n", mode=0o644)
     world.account("alice").authorize(world.bad)
     done = keyveto("audit", "--json", "--config", config, status=0)
     rows = {one["account"]: one for one in objects(done) if one.get("summary")}
@@ -212,8 +212,7 @@ def test_nobody_but_root_learns_of_sshd(world):
     alice.authorize(world.bad)
     world.folder.chmod(0o755)
     become = ["setpriv", f"--reuid={alice.uid}", f"--regid={alice.gid}", "--clear-groups"]
-    done = subprocess.run([*become, KEYVETO, "audit", "--json", "--user", "alice", "--filter", world.filter],
-                          capture_output=True, text=True, check=False)
+    done = attempt(*become, KEYVETO, "audit", "--json", "--user", "alice", "--filter", world.filter)
     equal(done.returncode, 1, done.stderr)
     header, end = ends(done)
     equal([header["doctor"], header["sshd"]["guarded"], header["sshd"]["answered"], end["listed"]],
@@ -227,7 +226,7 @@ def test_report_reads_what_audit_prints(world):
     stays.authorize(world.bad, world.clean)
     audit = world.folder / "audit.json"
     audit.write_text(world.audit("--json", "--all", status=1).stdout, encoding="utf-8")
-    done = keyveto("report", audit, status=1)
+    done = keyveto(audit, status=1, program=REPORT)
     contains(done.stdout, "1 host audited, 1 with listed keys, ", "1 listed, in 2 places",
              f"  {socket.gethostname()} (not guarded)\n"
              "    gone: 1 of 1 key is listed, and no other lets in: it would be locked out\n",
@@ -236,4 +235,4 @@ def test_report_reads_what_audit_prints(world):
              f"  listed: ssh-ed25519 256 {world.bad.fingerprint}: 2 accounts on 1 host\n")
     lacks(done.stdout, "    stays: 1 of", "    stays: 2 of", "cut off", "without a whole")
     equal(done.stderr.splitlines()[-1],
-          "keyveto: 1 host: 1 listed key in 2 places of 1 host, 0 without a whole audit")
+          "keyveto-report: 1 host: 1 listed key in 2 places of 1 host, 0 without a whole audit")

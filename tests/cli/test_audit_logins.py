@@ -24,7 +24,8 @@ from audit_machine import row_of
 from config_machine import day
 from logbook import Logbook
 from openssh import without_penalties
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, equal, lacks, wait_until
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, attempt, contains, equal, lacks, wait_until
+from runs import peak_of, tool
 from sshd_logs import JOURNALCTL, entry, fake_journalctl, no_journal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -122,10 +123,10 @@ def test_each_listed_key_is_told_with_its_account_time_address_and_number(world)
         {"login": True, "account": "alice", "fingerprint": world.bad.fingerprint, "type": "ED25519",
          "verdict": "listed", "last_seconds": int((NOW - DAY).timestamp()), "last": "2026-11-22T13:20:00Z",
          "from": "2001:db8::7", "logins": 3, "log": str(log), "method": "publickey", "in_file": True, "ca": False,
-         "refused": 0},
+         "refused": 0, "connected": []},
         {"login": True, "account": "bob", "fingerprint": world.bad.fingerprint, "type": "ED25519",
          "verdict": "listed", "last_seconds": None, "last": None, "from": None, "logins": 0, "log": None,
-         "method": None, "in_file": True, "ca": False, "refused": 0}])
+         "method": None, "in_file": True, "ca": False, "refused": 0, "connected": []}])
     contains(err, f"keyveto: logins: 3 with these keys since 2026-11-20T13:20:00Z, in {log}\n")
     done = world.audit("--logins", log, status=1)
     contains(done.stdout,
@@ -550,16 +551,6 @@ def test_a_log_full_of_forged_accounts_costs_bounded_memory(world):
     contains(err, f"note: {60000 - 1024} logins of accounts beyond the first 1024")
 
 
-def peak_of(*words):
-    """The most memory that keyveto used, in KiB."""
-    done = subprocess.run(["/usr/bin/python3", "-c",
-                           "import os, resource, subprocess, sys\n"
-                           "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
-                           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", *map(str, words)],
-                          capture_output=True, text=True, check=True, timeout=PATIENCE)
-    return int(done.stdout)
-
-
 @pytest.mark.skipif(ADDRESS_SANITIZER, reason="its memory is that of the sanitizer")
 def test_memory_does_not_grow_with_the_log(world):
     world.account("alice").authorize(world.bad)
@@ -570,7 +561,8 @@ def test_memory_does_not_grow_with_the_log(world):
     with gzip.open(many, "wb", compresslevel=1) as file:
         for _ in range(20):
             file.write(line.encode() * 1000)
-    assert peak_of(*base, many) < peak_of(*base, few) + 4096
+    (peak, _), (least, _) = (peak_of(*base, log, statuses=(0, 1)) for log in (many, few))
+    assert peak < least + 4096
 
 
 # The logs of this machine
@@ -759,8 +751,7 @@ def ssh(port, name, identity, *words):
 
 
 def try_to_log_in(port, name, identity):
-    return subprocess.run(ssh(port, name, identity, "exit 7"), stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, check=False, timeout=PATIENCE)
+    return attempt(*ssh(port, name, identity, "exit 7"))
 
 
 def log_in(port, name, identity):
@@ -797,16 +788,13 @@ def people(world):
 
 def test_real_lines_of_sshd_in_both_forms_of_time(world):
     identities, listed, authority = people(world)
-    logbook = Logbook()
-    try:
+    with contextlib.closing(Logbook()) as logbook:
         with real_sshd(world) as port:
             for name, identity in identities.items():
                 log_in(port, name, identity)
             log_in(port, "alice", identities["alice"])
             logbook.wait(lambda _: len([one for one in logbook.about("Accepted ")]) == 4, "four logins")
         sent = [one.text for one in logbook.about("")]
-    finally:
-        logbook.close()
     # glibc's form is "Nov 23 13:20:00 sshd[1]: ..."; a syslog daemon adds the name of the host.
     lines = [f"{one[:16]}host {one[16:]}" for one in sent]
     old = write_log(world.folder / "old", *lines)
@@ -881,8 +869,7 @@ def journal_has(text, times=1):
     """Waits until the journal has this text."""
     def is_there():
         subprocess.run([JOURNALCTL, "--sync"], capture_output=True, check=False)
-        done = subprocess.run([JOURNALCTL, "-o", "cat"], capture_output=True, text=True, errors="replace",
-                              check=True)
+        done = subprocess.run([JOURNALCTL, "-o", "cat"], capture_output=True, text=True, errors="replace", check=True)
         return done.stdout.count(text) == times
     wait_until(is_there, f"the journal has {text}")
 
@@ -898,8 +885,8 @@ def test_the_real_journal_of_real_logins(world):
                 log_in_until(port, name, identities[name], "Accepted publickey for", number)
         for words in (("logger", "-t", "sshd", forged), ("logger", "-t", "sshd", "--journald"),
                       ("systemd-cat", "-t", "sshd", "echo", forged)):
-            subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *words], check=True,
-                           input=f"MESSAGE={forged}\nSYSLOG_IDENTIFIER=sshd\n_UID=0\n_TRANSPORT=syslog\n", text=True)
+            tool("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *words,
+                 input=f"MESSAGE={forged}\nSYSLOG_IDENTIFIER=sshd\n_UID=0\n_TRANSPORT=syslog\n", text=True)
         # By root, but not by sshd. journald can see that as long as the process is there.
         with subprocess.Popen(["logger", "-t", "sshd"], stdin=subprocess.PIPE, text=True) as logger:
             logger.stdin.write(f"{forged}\n")
@@ -925,8 +912,7 @@ def test_a_line_that_a_client_makes_sshd_e_write_does_not_count(world):
     authority, identity = keys.generate(world.folder), keys.generate(world.folder)
     world.account("dave").authorize(f"cert-authority {authority.key}")
     forged = accepted("root", listed)
-    subprocess.run(["ssh-keygen", "-q", "-s", authority.path, "-I", f"x\n{forged}\n", "-n", "dave",
-                    identity.key.path], check=True)
+    tool("ssh-keygen", "-q", "-s", authority.path, "-I", f"x\n{forged}\n", "-n", "dave", identity.key.path)
     certificate = identity.key.path.with_name(f"{identity.path.name}-cert.pub")
     signed = keys.Identity(identity.path, keys.PublicKey(certificate))
     with journald():

@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import keys
 from audit_machine import CONFIG, DROP_INS, places, row_of
 from program import ROOT, SSHD, contains, equal, lacks, make_filter
+from runs import tool
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -66,8 +66,7 @@ def test_with_match_blocks_the_files_are_those_that_sshd_names(world):
     for account in accounts:
         patterns = []
         for address in ("127.0.0.1", "10.0.0.1", "192.0.2.1"):
-            said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr={address}"], check=True,
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+            said = tool(SSHD, "-T", "-C", f"user={account.name},host=localhost,addr={address}", text=True)
             patterns += [line.split()[1:] for line in said.splitlines()
                          if line.lower().startswith("authorizedkeysfile ")][0]
         equal([one["file"] for one in findings if one.get("account") == account.name],
@@ -110,8 +109,7 @@ def test_a_listed_user_ca_and_host_keys_with_a_host_certificate(scratch, world):
 
 def test_host_key_with_a_passphrase_or_without_its_public_file(scratch, world):
     plain, locked, alone = (keys.generate(scratch) for _ in range(3))
-    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "secret", "-f", locked.path], check=True,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    tool("ssh-keygen", "-q", "-p", "-N", "secret", "-f", locked.path)
     alone.key.path.unlink()
     world.filter = make_filter(scratch / "more.pkbf", locked.key, plain.key)
     CONFIG.write_text("".join(f"HostKey {one.path}\n" for one in (plain, locked, alone)))
@@ -164,7 +162,6 @@ def test_behind_the_guard_the_files_of_its_keyveto_conf_count(scratch, world):
 
 
 def test_behind_the_guard_its_arguments_come_before_keyveto_conf(scratch, world):
-    """The guard's arguments win over keyveto.conf."""
     tess = world.account("tess")
     tess.authorize(world.bad)
     tess.write("guarded", world.bad)
@@ -194,8 +191,7 @@ def test_a_file_that_is_read_with_and_without_wildcards_counts_once(world):
     guard = f"AuthorizedKeysCommand {GUARD} {GUARD_ARGUMENTS} --file .ssh/authorized_keys --wildcards"
     world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
                       "Match Address 192.0.2.1", f"{guard} no", "Match all", f"{guard} yes")
-    equal(sorted(places(world.findings(status=1)[0])),
-          sorted(f"{one.keys_path}:1" for one in (uma, od, other, other)))
+    equal(sorted(places(world.findings(status=1)[0])), sorted(f"{one.keys_path}:1" for one in (uma, od, other, other)))
 
 
 def test_behind_the_guard_the_default_files_count(world):

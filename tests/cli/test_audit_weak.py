@@ -3,7 +3,6 @@
 
 import math
 import random
-import subprocess
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -13,7 +12,8 @@ import keys
 import weak_keys
 from audit_machine import row_of
 from config_machine import MODULE
-from program import PATIENCE, ROOT, contains, equal, lacks
+from program import ROOT, contains, equal, lacks
+from runs import tool
 from test_scan import name, scan, sshd
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -36,8 +36,7 @@ def test_an_audit_names_them_and_counts_them_as_listed(world):
     contains(done.stdout, f"{alice.keys_path}:2: listed: ssh-rsa 2048 {weak_keys.weak()[0][1].fingerprint} prime "
                           "[built-in rsa-prime]\n")
     findings, summaries, _ = world.findings(status=1)
-    equal(sources(findings),
-          {("alice", line + 2, source) for line, (source, _) in enumerate(weak_keys.weak())})
+    equal(sources(findings), {("alice", line + 2, source) for line, (source, _) in enumerate(weak_keys.weak())})
     equal([summaries["alice"][what] for what in ("keys", "listed", "clean")], [number + 2, number, 2])
     equal([summaries["bob"][what] for what in ("keys", "listed", "clean")], [2, 0, 2])
 
@@ -83,13 +82,11 @@ def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):
     there = scratch / "units"
 
     def make(target):
-        subprocess.run(["make", "-s", "-C", ROOT, "-o", "all", f"BUILD={MODULE.parent}", target,
-                        f"DESTDIR={scratch}", "PREFIX=/opt/kv", "SYSTEMDUNITDIR=/units"], check=True,
-                       stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        tool("make", "-s", "-C", ROOT, "-o", "all", f"BUILD={MODULE.parent}", target, f"DESTDIR={scratch}",
+             "PREFIX=/opt/kv", "SYSTEMDUNITDIR=/units")
     make("install")
     equal(sorted(path.name for path in there.iterdir()), sorted(path.name for path in UNITS.iterdir()))
-    contains((there / "keyveto-update.service").read_text(encoding="utf-8"),
-             "\nExecStart=/opt/kv/bin/keyveto update\n")
+    contains((there / "keyveto-update.service").read_text(encoding="utf-8"), "\nExecStart=/opt/kv/bin/keyveto update\n")
     equal([path for path in scratch.rglob("*.wants")], [])
     make("uninstall")
     equal(list(there.iterdir()), [])

@@ -13,7 +13,7 @@ import sshkey
 from brake_machine import GUARD, LIST, machine
 from private_logins import comes_in, listening, settle
 from program import contains, equal, keyveto, lacks
-from publisher import ListPlace, listing
+from publisher import fixture_named_list, listing  # noqa: F401 (the fixture)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "installed")]
 
@@ -31,14 +31,6 @@ def fixture_here(scratch):
         CALLS.touch()
         CALLS.chmod(0o666)
         yield made
-
-
-@pytest.fixture(name="place")
-def fixture_place(scratch):
-    made = ListPlace(scratch)
-    made.config.write_text(f"Blocklist {made.target}\n", encoding="utf-8")
-    yield made
-    made.close()
 
 
 def serve(name, *lines):
@@ -89,7 +81,7 @@ def test_a_key_that_the_command_prints_for_root_or_an_administrator_holds(here, 
         contains(here.is_held(*words), f"{place_of_key}{name}'s key {bad.fingerprint} is newly listed",
                  f"would refuse a key of {name}")
     offer(place, bad)
-    contains("\n".join(place.run(status=2).problems), f"{place_of_key}{name}'s key", "the old one stays in use")
+    contains(place.run(status=2).trouble, f"{place_of_key}{name}'s key", "the old one stays in use")
     keyveto("list", "add", "--yes", LIST, here.write("bad.pub", bad), status=0)
     if form != "behind the guard":
         done = keyveto("sshd", "enable", status=1)
@@ -155,7 +147,7 @@ def test_where_nobody_can_know_enable_stops_and_the_brake_goes_on(here, place, w
     bad = here.write("bad.pub", here.world.bad)
     contains(keyveto("list", "add", LIST, bad, status=0).stderr, *(f"note: {sentence[0]}", sentence[1]))
     offer(place, here.world.bad)
-    contains("\n".join(place.run(status=0).problems), f"note: {sentence[0]}")
+    contains(place.run(status=0).trouble, f"note: {sentence[0]}")
     if body is None:
         return      # sshd does not start a guard in front of what is not there
     done = keyveto("sshd", "enable", status=1)

@@ -4,25 +4,18 @@
 import os
 import random
 import shutil
-import subprocess
 
 import pytest
 
 import keys
 import sshkey
-from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
+from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE
 from config_machine import BUILT_GUARD, GUARD
 from hostile import put_worker
-from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from program import KEYVETO, TRACED, attempt, contains, copy_programs, equal, keyveto, lacks
 from samples import ed25519_line
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
-
-
-@pytest.fixture(name="here")
-def fixture_here(scratch):
-    with machine(scratch) as made:
-        yield made
 
 
 def other(here, path, *inputs):
@@ -33,22 +26,14 @@ def other(here, path, *inputs):
     return made
 
 
-def delta(here, path, key):
-    made = here.scratch / "delta"
-    keyveto("filter" if path == FILTER else "list", "diff", path, other(here, path, key), made, status=0)
-    return made
-
-
 # The words of each command that has it put a key into the file; the path of the file.
 COMMANDS = {
     "list add": (LIST, lambda here, key: (LIST, key)),
     "list create": (LIST, lambda here, key: (LIST, "--force", here.unused, key)),
     "list merge": (LIST, lambda here, key: (LIST, LIST, other(here, LIST, key))),
     "list merge --force": (LIST, lambda here, key: (LIST, other(here, LIST, key))),
-    "list patch": (LIST, lambda here, key: (LIST, delta(here, LIST, key))),
     "filter add": (FILTER, lambda here, key: (FILTER, key)),
     "filter merge": (FILTER, lambda here, key: (FILTER, FILTER, other(here, FILTER, key))),
-    "filter patch": (FILTER, lambda here, key: (FILTER, delta(here, FILTER, key))),
 }
 
 
@@ -102,7 +87,7 @@ def test_each_command_is_held_for_each_reason(here, command, reason):
     words, path = words_of(here, command, key), COMMANDS[command][0]
     said = here.is_held(*words)
     contains(said, *messages, f"{path}: the old one stays in use", "keyveto allow", "give --yes")
-    lacks(said, " added", "merged", "patched")
+    lacks(said, " added", "merged")
     assert not here.lists(key, path)
     keyveto(*words, "--yes", status=0)
     assert here.lists(key, path)
@@ -119,7 +104,7 @@ def test_what_refuses_nobody_passes_without_a_word(here, command):
           done.stderr)
 
 
-@pytest.mark.parametrize("command", ("list add", "list create", "list patch", "filter add", "filter merge"))
+@pytest.mark.parametrize("command", ("list add", "list create", "list merge", "filter add", "filter merge"))
 def test_a_worker_that_is_taken_over_is_held(here, command):
     """It has no say in whether the file is one that logins consult, nor in whether --yes was given."""
     key, messages = refuse_root(here)
@@ -130,14 +115,12 @@ def test_a_worker_that_is_taken_over_is_held(here, command):
     copy_programs(programs)
     put_worker(programs / "keyveto-worker",
                f"hello(); promise({str(path)!r}); replace({str(path)!r}); os.write(begin()[1][0], {bad!r})\n"
-               "commit(0xff); commit(); close()")
+               "commit(1, 1); commit(); close()")
     argv = [str(word) for word in (programs / "keyveto", *words)]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=PATIENCE)
+    done = attempt(*argv)
     contains(done.stderr, *messages, f"{path}: the old one stays in use")
     equal(path.read_bytes(), before)
-    done = subprocess.run([*argv, "--ye"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=PATIENCE)
+    done = attempt(*argv, "--ye")
     equal((done.returncode, path.read_bytes()), (0, bad), done)
 
 
@@ -253,27 +236,21 @@ def nobody_lets_in(key):
     shutil.copy(BUILT_GUARD, GUARD)
     GUARD.chmod(0o711)
     words = [GUARD, "--config", CONFIG, "--user", "nobody", "--type", key.type, "--key", key.blob, "--", "/bin/true"]
-    return subprocess.run([str(word) for word in words], user=65534, group=65534, extra_groups=[], check=False,
-                          capture_output=True, timeout=PATIENCE).returncode == 0
+    return attempt(*words, text=False, user=65534, group=65534, extra_groups=[]).returncode == 0
 
 
 @pytest.mark.parametrize("mask", (0o077, 0o027, 0o777))
 def test_what_logins_consult_can_be_read_whatever_the_umask(here, mask):
     """A guard that runs as nobody has no verdict without it."""
     key = here.write("bad.pub", here.world.bad)
-    made = {name: OURS / name for name in ("a.dat", "b.dat", "c.dat", "a.pkbf", "b.pkbf", "c.pkbf")}
-    deltas = {}
-    for path in (LIST, FILTER):
-        deltas[path] = delta(here, path, key).rename(here.scratch / f"delta{path.suffix}")
+    made = {name: OURS / name for name in ("a.dat", "b.dat", "a.pkbf", "b.pkbf")}
     here.configure(f"Blocklist {LIST}", f"Filter {FILTER}",
                    *(f"{'Filter' if path.suffix == '.pkbf' else 'Blocklist'} {path}" for path in made.values()))
     options = {"umask": mask}
     keyveto("list", "create", made["a.dat"], "--name", "ours", key, status=0, **options)
     keyveto("list", "merge", made["b.dat"], LIST, made["a.dat"], status=0, **options)
-    keyveto("list", "patch", LIST, deltas[LIST], made["c.dat"], status=0, **options)
     keyveto("filter", "create", made["a.pkbf"], "--hashes", 2, "--length", 10, status=0, **options)
     keyveto("filter", "merge", made["b.pkbf"], FILTER, status=0, **options)
-    keyveto("filter", "patch", FILTER, deltas[FILTER], made["c.pkbf"], status=0, **options)
     for path in (*made.values(), OURS / "a.dat.sources"):
         equal(oct(path.stat().st_mode & 0o7777), "0o644", path)
     assert nobody_lets_in(here.world.clean)
@@ -388,9 +365,8 @@ def sends(here, keys_of_root):
     """How many packets list add sends to keyveto-reader, while root has so many keys."""
     rnd, log = random.Random(keys_of_root), here.scratch / "calls"
     here.authorize_root(*(ed25519_line(rnd.randbytes(32)) for _ in range(keys_of_root)))
-    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=sendmsg", "-o", log, KEYVETO, "list", "add", LIST,
-                           here.write("new.pub", ed25519_line(rnd.randbytes(32)))], capture_output=True, text=True,
-                          check=False, timeout=PATIENCE, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = attempt("strace", "-f", "-qq", "-e", "trace=sendmsg", "-o", log, KEYVETO, "list", "add", LIST,
+                   here.write("new.pub", ed25519_line(rnd.randbytes(32))), env=TRACED)
     equal(done.returncode, 0, done.stderr)
     return log.read_text(encoding="latin-1").count("sendmsg(")
 

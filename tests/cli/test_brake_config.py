@@ -7,17 +7,11 @@ import pytest
 
 import keys
 from audit_machine import CONFIG as SSHD_CONFIG
-from brake_machine import CONFIG, FILTER, GUARD, LIST, machine
+from brake_machine import CONFIG, FILTER, GUARD, LIST
 from config_machine import day
 from program import contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
-
-
-@pytest.fixture(name="here")
-def fixture_here(scratch):
-    with machine(scratch) as made:
-        yield made
 
 
 def edit(here, script, *words, status):

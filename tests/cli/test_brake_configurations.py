@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A change is judged by each keyveto.conf by which a guard or a module of this machine judges."""
 
+import contextlib
 import os
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import keys
-from brake_machine import CONFIG, FILTER, GUARD, LIST, OURS, machine
+from brake_machine import CONFIG, FILTER, GUARD, LIST, OURS
 from program import SSHD, contains, equal, keyveto, lacks, wait_until
 from publisher import ListPlace
 from test_update_brake import serve
@@ -18,12 +19,6 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 OTHER = Path("/etc/keyveto/other.conf")
 STACK = Path("/etc/pam.d/sshd")
 ARGUMENTS = "--user %u --home %h --type %t --key %k"
-
-
-@pytest.fixture(name="here")
-def fixture_here(scratch):
-    with machine(scratch) as made:
-        yield made
 
 
 def guard(here, *lines, keyword="AuthorizedKeysCommand", more="", before=""):
@@ -107,13 +102,12 @@ def test_a_list_that_another_configuration_refuses_by_is_held(here, source):
 def test_an_update_and_a_change_of_that_file_are_held_as_well(here, scratch, source):
     here.authorize_root(here.world.bad)
     SOURCES[source](here)
-    place = ListPlace(scratch)
-    try:
+    with contextlib.closing(ListPlace(scratch)) as place:
         here.configure(f"Blocklist {place.target}", path=OTHER)
         place.update()
         serve(place, here.world.bad)
         before = place.snapshot()
-        contains("\n".join(place.run(status=2).problems), "would refuse a key of root")
+        contains(place.run(status=2).trouble, "would refuse a key of root")
         equal(place.snapshot(), before)
         place.run("--yes", status=1)
         here.configure("OnHit warn", f"Blocklist {place.target}", path=OTHER)
@@ -124,8 +118,6 @@ def test_an_update_and_a_change_of_that_file_are_held_as_well(here, scratch, sou
                        status=2)
         contains(done.stderr, f"{OTHER}: the change would refuse a key of root")
         equal(OTHER.read_bytes(), text)
-    finally:
-        place.close()
 
 
 def test_the_exceptions_of_each_configuration_are_its_own(here):

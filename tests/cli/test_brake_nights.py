@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """HoldIfRefused counts the accounts that were refused since somebody last gave --yes, not those of one night."""
 
+import contextlib
 import datetime
 
 import pytest
@@ -46,12 +47,9 @@ class Nights:
 
 @pytest.fixture(name="nights")
 def fixture_nights(scratch):
-    place = ListPlace(scratch)
-    try:
+    with contextlib.closing(ListPlace(scratch)) as place:
         with machine(scratch) as here:
             yield Nights(here, place)
-    finally:
-        place.close()
 
 
 def names():

@@ -9,10 +9,10 @@ import pytest
 
 import keys
 import sshkey
-from brake_machine import LIST, machine
+from brake_machine import LIST
 from private_logins import comes_in, listening, settle
 from program import contains, equal, keyveto
-from publisher import ListPlace, listing
+from publisher import fixture_named_list, listing  # noqa: F401 (the fixture)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "installed")]
 
@@ -60,20 +60,6 @@ ENTERS = {"none", "dev-null", "link-to-dev-null", "blank-in-the-name", "empty", 
           "for-some-clients"}
 
 
-@pytest.fixture(name="here")
-def fixture_here(scratch):
-    with machine(scratch) as made:
-        yield made
-
-
-@pytest.fixture(name="place")
-def fixture_place(scratch):
-    made = ListPlace(scratch)
-    made.config.write_text(f"Blocklist {made.target}\n", encoding="utf-8")
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_key_of_root_holds_whatever_revoked_keys_are(here, place, scratch, shape):
     """deny, list add, update and enable: each stops, and the same with --yes goes on."""
@@ -97,7 +83,7 @@ def test_a_key_of_root_holds_whatever_revoked_keys_are(here, place, scratch, sha
         place.update()
         place.publisher.serve(listing(sshkey.parse_line(str(bad.key).encode()), source=1, n=1000),
                               "2026-11-02T00:00:00Z")
-        contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
+        contains(place.run(status=2).trouble, "the new one would refuse a key of root")
         keyveto("list", "add", "--yes", LIST, key, status=0)
         before = here.snapshot()
         done = keyveto("sshd", "enable", status=1)

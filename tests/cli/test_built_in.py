@@ -37,7 +37,6 @@ SOURCES = ("rsa-exponent", "rsa-factor", "ed25519-order", "ecdsa-generator", "ds
 
 @pytest.mark.parametrize("form", ("{}", "restrict {}", "  {}", "{} a comment"))
 def test_check_agrees_with_the_oracle_about_every_form_of_line(scratch, form):
-    """The first form is read by keys/quick, others by kv_line."""
     keys = list(blobs())
     path = write(scratch / "file", *(form.format(line_of(blob)) + "\n" for blob in keys))
     done = check("--all", path, status=1)
@@ -97,7 +96,7 @@ def test_without_a_readable_file_only_such_keys_have_a_verdict(scratch, text):
           {"keys": 3, "listed": 1, "clean": 0, "problems": 2})
     # Why the others have none is said once.
     equal(len(done.problems), 2, done.problems)
-    contains(done.problems[1], "name a filter with --filter FILE")
+    contains(done.problems[1], f"correct it with keyveto config edit --config {config}")
     sound = write(scratch / "sound", f"{made()['ed25519'].line}\n")
     equal(run("check", "--config", config, sound, status=2).out, b"")
     equal(run("check", "--quiet", "--config", config, path, status=1).out, b"")

@@ -13,8 +13,8 @@ import threading
 import pytest
 import sshkey
 from check_runs import check, check_all, objects, only
-from program import KEYVETO, PATIENCE, contains, copy_programs, equal, mount_namespace
-from runs import as_nobody, findings, problems
+from program import KEYVETO, TRACED, attempt, contains, copy_programs, equal, mount_namespace
+from runs import as_nobody, findings, problems, tool
 from samples import empty_filter, listing, made, write
 
 
@@ -104,20 +104,14 @@ def test_directories_too_deep_or_files_gone_do_not_end_the_walk(scratch):
     equal(len(result.problems), 1, f"problems {result.problems}")
 
 
-def for_anybody(tmp):
-    """A copy of the program that every account can run."""
-    return copy_programs(tmp)
-
-
 def check_as_nobody(program, *words):
     """Runs keyveto check without privileges: (status, standard output, standard error)."""
-    done = subprocess.run(as_nobody(str(program), "check", *map(str, words)), stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=PATIENCE, check=False)
+    done = attempt(*as_nobody(str(program), "check", *map(str, words)), text=False)
     return done.returncode, done.stdout.decode("ascii"), done.stderr.decode("ascii")
 
 
 def test_files_and_directories_that_may_not_be_read_are_problems(scratch):
-    program, home = for_anybody(scratch), scratch / "home"
+    program, home = copy_programs(scratch), scratch / "home"
     bad = listing(scratch / "bad.pkbf", made()["ed25519"])
     write(home / "open.pub", made()["ed25519"].line)
     write(home / "secret" / "key.pub", made()["rsa"].line)
@@ -145,11 +139,10 @@ def test_a_missing_file_is_a_problem_and_the_others_are_checked(scratch):
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     good = write(scratch / "good", ed.line)
-    for jobs in (1, 2):
-        result = check("--jobs", jobs, scratch / "missing", good, "", scratch / "good" / "x", filters=[bad], status=1)
-        equal(len(result.lines), 1, "findings")
-        equal(result.problems, [f"{scratch}/missing: No such file or directory", ": No such file or directory",
-                                f"{scratch}/good/x: Not a directory"], "problems")
+    result = check(scratch / "missing", good, "", scratch / "good" / "x", filters=[bad], status=1)
+    equal(len(result.lines), 1, "findings")
+    equal(result.problems, [f"{scratch}/missing: No such file or directory", ": No such file or directory",
+                            f"{scratch}/good/x: Not a directory"], "problems")
     check(scratch / "missing", status=2)
     row, = objects(check("--json", scratch / "missing", status=2))
     equal((row["file"], row["line"], row["verdict"], row["reason"]),
@@ -163,7 +156,7 @@ def test_a_fifo_that_is_named_is_read(scratch):
 
 
 def test_findings_of_a_directory_come_in_the_order_of_the_names(scratch):
-    """Byte by byte, whatever the order in which the system lists them, and whatever --jobs is."""
+    """Byte by byte, whatever the order in which the system lists them."""
     rnd = random.Random(3)
     names = sorted({rnd.choice("abzAZ.-_ é0") * rnd.randrange(1, 4) + str(rnd.randrange(100)) for _ in range(60)})
     paths = [scratch / "d" / name for name in names]
@@ -180,9 +173,6 @@ def test_findings_of_a_directory_come_in_the_order_of_the_names(scratch):
                 yield path
 
     wanted = list(walk(scratch / "d"))
-    first = check("--all", scratch / "d", status=0)
-    for jobs in (2, 3, 8):
-        equal(check("--all", "--jobs", jobs, scratch / "d", status=0), first, f"--jobs {jobs}")
     seen = []
     for row in objects(check("--all", "--json", scratch / "d", status=0)):
         if not seen or seen[-1] != row["file"]:
@@ -216,9 +206,8 @@ def test_file_systems_of_the_kernel_are_left_out(scratch):
 def test_file_systems_of_the_kernel_are_left_out_of_a_walk(scratch):
     write(scratch / "d" / "key.pub", made()["ed25519"].line, "\n")
     (scratch / "d" / "proc").mkdir()
-    done = subprocess.run([*mount_namespace(), "sh", "-c", 'mount --rbind /proc "$1/proc" && shift && exec "$@"',
-                           "sh", scratch / "d", KEYVETO, "check", "--all", "--filter", empty_filter(), scratch / "d"],
-                          capture_output=True, timeout=PATIENCE, check=False)
+    done = attempt(*mount_namespace(), "sh", "-c", 'mount --rbind /proc "$1/proc" && shift && exec "$@"', "sh",
+                   scratch / "d", KEYVETO, "check", "--all", "--filter", empty_filter(), scratch / "d", text=False)
     equal((done.returncode, done.stderr), (0, b"keyveto: 1 key in 1 file: 0 listed, 1 clean\n"), "walk")
 
 
@@ -235,8 +224,7 @@ def test_fifos_sockets_and_devices_that_are_named_end_with_a_problem(scratch):
             equal((result.out, result.problems), (b"", [f"{path}: {reason}"]), path)
     check("--all", "/dev/null", status=0)
     with open("/dev/zero", "rb") as zero:
-        done = subprocess.run([KEYVETO, "check", "--filter", empty_filter(), "-"], stdin=zero, capture_output=True,
-                              timeout=PATIENCE, check=False)
+        done = attempt(KEYVETO, "check", "--filter", empty_filter(), "-", text=False, stdin=zero)
     equal((done.returncode, b"-: a device, not a file" in done.stderr), (2, True), "/dev/zero as standard input")
 
 
@@ -244,8 +232,7 @@ def test_fifos_sockets_and_devices_that_are_named_end_with_a_problem(scratch):
 def test_an_endless_stream_without_a_key_ends():
     for words, much in ((["yes", "no key here"], "8 million lines"), (["cat", "/dev/zero"], "2 GiB")):
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless:
-            done = subprocess.run([KEYVETO, "check", "--filter", empty_filter(), "-"], stdin=endless.stdout,
-                                  capture_output=True, timeout=PATIENCE, check=False)
+            done = attempt(KEYVETO, "check", "--filter", empty_filter(), "-", text=False, stdin=endless.stdout)
             endless.stdout.close()
         equal(done.returncode, 2, words)
         contains(done.stderr.decode(), f"keyveto: -: no key in {much} of it; the rest was not read\n")
@@ -267,9 +254,8 @@ def test_a_device_in_a_directory_is_not_even_opened(scratch):
     except PermissionError:
         pass                    # in most containers; the FIFO remains
     trace = scratch / "trace"
-    subprocess.run(["strace", "-f", "-e", "trace=openat,openat2", "-o", trace, KEYVETO, "check", "--filter",
-                    empty_filter(), scratch / "d"], check=True, capture_output=True, timeout=PATIENCE,
-                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    tool("strace", "-f", "-e", "trace=openat,openat2", "-o", trace, KEYVETO, "check", "--filter", empty_filter(),
+         scratch / "d", env=TRACED)
     opened = re.findall(r'openat2?\(\d+, "([^"]*)"', trace.read_text(encoding="utf-8"))
     assert "key.pub" in opened and "fifo" not in opened and "null" not in opened, opened
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto check: several threads, and a gigabyte in bounded memory."""
+"""keyveto check: large texts, and a gigabyte in bounded memory."""
 
 import fcntl
 import itertools
@@ -15,7 +15,7 @@ import pytest
 import nosecret
 import sshkey
 from check_runs import check, check_all, mixed_text, pem_blocks, sixty_megabytes, started
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, wait_until_read
+from program import ADDRESS_SANITIZER, KEYVETO, TRACED, attempt, contains, equal, wait_until_read
 from runs import findings
 from samples import MIB, ed25519_line, empty_filter, listing, made, random_blob, write
 
@@ -28,25 +28,20 @@ def ppk():
             f"Public-Lines: 2\n{text[:64]}\n{text[64:]}\nPrivate-Lines: 1\nAAAA\nPrivate-MAC: 00\n").encode()
 
 
-def test_any_number_of_jobs_gives_the_same_output(scratch):
-    """--jobs 1, 2 and 4 print the same bytes and the same totals for sixty_megabytes()."""
+def test_sixty_megabytes_are_read_to_the_last_line(scratch):
+    """The last PEM block and the last line are seen at their numbers, so the count of lines is right."""
     path = sixty_megabytes()
     bad = listing(scratch / "bad.pkbf", *(made()[name] for name in ("rsa", "ed25519", "p521")))
-    results = {jobs: check("--jobs", jobs, path, filters=[bad], status=1) for jobs in (1, 2, 4)}
+    result = check(path, filters=[bad], status=1)
     text = path.read_bytes()
-    counts = results[1].summary
+    counts = result.summary
     assert counts["keys"] > 500_000 and counts["listed"] > 500 and counts["problems"] > 1000, f"{counts}"
-    # The last PEM block and the last line are seen at their numbers, so the count of lines is right.
-    seen = [found.line for found in findings(results[1], path)]
+    seen = [found.line for found in findings(result, path)]
     equal(seen[-1], text.count(b"\n") + 1, "the last line")
     for begin in (b"\n-----BEGIN PUBLIC KEY", b"\n---- BEGIN SSH2 PUBLIC KEY", b"\n-----BEGIN OPENSSH PRIVATE"):
         place = text.rindex(begin)
         number = text.count(b"\n", 0, place) + 2
         assert number in seen, f"{begin} in line {number} was not seen"
-    for jobs in (2, 4):
-        assert results[jobs].out == results[1].out, f"--jobs {jobs}: other findings"
-        equal(results[jobs].summary, counts, f"--jobs {jobs}: totals")
-        assert results[jobs].err == results[1].err, f"--jobs {jobs}: other messages"
 
 
 def test_listed_keys_are_not_looked_up_by_system_calls(scratch):
@@ -54,32 +49,28 @@ def test_listed_keys_are_not_looked_up_by_system_calls(scratch):
     bad = listing(scratch / "bad.pkbf", made()["ed25519"], made()["rsa"])
     path = write(scratch / "file", f"{made()['ed25519'].line}\n{made()['rsa'].line}\n" * 500)
     trace = scratch / "trace"
-    for words in ((), ("--all",), ("--jobs", "2")):
-        done = subprocess.run(["strace", "-f", "-e", "trace=pread64", "-o", trace, KEYVETO, "check", *words, "--filter",
-                               bad, path], capture_output=True, timeout=PATIENCE, check=False,
-                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    for words in ((), ("--all",)):
+        done = attempt("strace", "-f", "-e", "trace=pread64", "-o", trace, KEYVETO, "check", *words, "--filter", bad,
+                       path, text=False, env=TRACED)
         equal((done.returncode, done.stdout.count(b": listed: ")), (1, 1000), f"{words}")
         reads = trace.read_text(encoding="utf-8").count("pread64(")
         assert reads < 50, f"{words}: {reads} reads"
 
 
-def test_any_number_of_jobs_gives_the_same_json(scratch):
-    """--jobs 1, 2 and 4, with --all, and from a pipe."""
+def test_a_pipe_gives_the_same_as_a_file(scratch):
+    """With --all, and as JSON."""
     rnd = random.Random(9)
     data = b"".join(mixed_text(rnd, 100_000) for _ in range(50))
     path = write(scratch / "file", data)
     for words in (("--all",), ("--all", "--json")):
         wanted = check(*words, path)
-        for jobs in (2, 4):
-            same = check(*words, "--jobs", jobs, path)
-            assert (same.out, same.err) == (wanted.out, wanted.err), f"{words} --jobs {jobs}: another output"
-        for jobs in (1, 2, 4):
-            piped = check(*words, "--jobs", jobs, stdin=data)
-            equal(piped.out.count(b"\n"), wanted.out.count(b"\n"), f"pipe, --jobs {jobs}: lines")
-            equal(piped.summary, wanted.summary, f"pipe, --jobs {jobs}: totals")
+        piped = check(*words, stdin=data)
+        equal(piped.out.count(b"\n"), wanted.out.count(b"\n"), f"{words}: lines")
+        equal(piped.summary, wanted.summary, f"{words}: totals")
 
 
-def test_jobs_many_files_and_directories_come_out_in_their_order(scratch):
+def test_many_files_and_directories_come_out_in_their_order(scratch):
+    """As they were named, a folder's by their names, and what each gives alone."""
     rnd = random.Random(10)
     for number in range(300):
         write(scratch / "d" / f"{number % 7}" / f"{number}", mixed_text(rnd, rnd.choice((100, 3000, 30000))))
@@ -88,10 +79,9 @@ def test_jobs_many_files_and_directories_come_out_in_their_order(scratch):
     paths = [scratch / "large0", scratch / "d", scratch / "large1", scratch / "missing", scratch / "large2",
              scratch / "large3"]
     wanted = check("--all", *paths)
-    for jobs in (2, 3, 7):
-        same = check("--all", "--jobs", jobs, *paths)
-        assert same.out == wanted.out, f"--jobs {jobs}: another output"
-        equal(same.summary, wanted.summary, f"--jobs {jobs}: totals")
+    alone = [check("--all", path) for path in paths]
+    assert wanted.out == b"".join(one.out for one in alone), "another output"
+    equal(wanted.summary, {name: sum(one.summary[name] for one in alone) for name in wanted.summary}, "totals")
 
 
 @pytest.mark.parametrize("kind", ("line", "PEM", "OpenSSH", "PuTTY"))
@@ -108,11 +98,10 @@ def test_a_key_across_the_border_of_two_blocks_is_found(scratch, kind):
         before += b"#" * (MIB - place - len(before) - 1) + b"\n" if len(before) < MIB - place else b""
         equal(len(before), MIB - place, "length")
         path = write(scratch / "file", before, data, pad * 12000)
-        for jobs in (1, 2):
-            found, wrong = check_all(path, "--jobs", jobs)
-            where = f"{place} bytes before the border, --jobs {jobs}"
-            equal(wrong, [], f"problems, {where}")
-            equal([(one.line, one.fingerprint) for one in found], [(before.count(b"\n") + 1, fingerprint)], where)
+        found, wrong = check_all(path)
+        where = f"{place} bytes before the border"
+        equal(wrong, [], f"problems, {where}")
+        equal([(one.line, one.fingerprint) for one in found], [(before.count(b"\n") + 1, fingerprint)], where)
 
 
 GIGABYTE = 1 << 30
@@ -183,7 +172,7 @@ def test_a_line_of_1_gb_takes_bounded_memory(scratch):
 
 
 def test_nothing_but_problems_bounded_memory():
-    for words in ((), ("--json",), ("--json", "--jobs", "2")):
+    for words in ((), ("--json",)):
         large_stream([b"y\n" * (MIB // 2)], *words, filters=[empty_filter()])
 
 
@@ -191,7 +180,7 @@ def test_several_threads_take_bounded_memory():
     """Also for PEM without an end, and for blank lines."""
     plain = b"".join(ed25519_line(bytes([n % 256, 1 + n // 256] * 16)).encode() + b"\n" for n in range(10000))
     bad = [empty_filter()]
-    large_stream(itertools.repeat(plain, 100), "--jobs", "4", filters=bad)
+    large_stream(itertools.repeat(plain, 100), filters=bad)
     large_stream(itertools.repeat(b"\n" * MIB, 20), filters=bad)
     endless = itertools.repeat((b"A" * 64 + b"\n") * 10_000, 50)
     large_stream(itertools.chain([b"-----BEGIN PUBLIC KEY-----\n"], endless), filters=bad)
@@ -203,6 +192,5 @@ def test_a_long_line_of_utf_16_ends(scratch):
     for text in ("\0", "é", "xé", "字", "x字", "\U0001f511x"):
         lines = f"{ed.line}\n{text * (3 * MIB // len(text.encode()))}\n{ed.line}\n"
         path = write(scratch / "file", lines.encode("utf-16"))
-        done = subprocess.run(["prlimit", "--cpu=60", KEYVETO, "check", "--all", "--filter", empty_filter(), path],
-                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = attempt("prlimit", "--cpu=60", KEYVETO, "check", "--all", "--filter", empty_filter(), path)
         assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [f"{path}:1:", f"{path}:3:"], done.stderr

@@ -177,14 +177,13 @@ def test_lines_over_1_mib_are_reported_with_file_and_line(scratch):
             data = f"{before}{'x' * size}{after}".encode()
             path = write(scratch / "file", data)
             number = 1 + before.count("\n")
-            for jobs in (1, 2):
-                for source, stdin in ((path, b""), ("-", data)):
-                    result = check("--jobs", jobs, source, filters=[bad], stdin=stdin)
-                    what = f"{size} bytes, {before[:10]!r}, {after[:10]!r}, jobs {jobs}, {source}"
-                    equal(problems(result, source), [(number, "line too long")], what)
-                    lines = [n for n, text in enumerate(data.decode().split("\n"), 1) if text == ed.line]
-                    equal([one.line for one in findings(result, source)], lines, what)
-                    equal(result.status, 1 if lines else 2, what)
+            for source, stdin in ((path, b""), ("-", data)):
+                result = check(source, filters=[bad], stdin=stdin)
+                what = f"{size} bytes, {before[:10]!r}, {after[:10]!r}, {source}"
+                equal(problems(result, source), [(number, "line too long")], what)
+                lines = [n for n, text in enumerate(data.decode().split("\n"), 1) if text == ed.line]
+                equal([one.line for one in findings(result, source)], lines, what)
+                equal(result.status, 1 if lines else 2, what)
 
 
 def test_lines_of_up_to_1_mib_are_read(scratch):
@@ -215,7 +214,7 @@ def test_a_key_in_a_line_over_1_mib_is_never_passed_over(scratch):
         unread = {"blanks in the middle"} if keygen_reads_cr() else {"blanks in the middle", "CR in the base64"}
         equal(ssh_keygen_reads(line.encode()) is not None, title not in unread, f"{title}: ssh-keygen")
         path = write(scratch / "walked" / "file", line, "\n")
-        for words in ((path,), (scratch / "walked",), ("--jobs", 2, path), ("-",)):
+        for words in ((path,), (scratch / "walked",), ("-",)):
             result = check(*words, filters=[bad], stdin=path.read_bytes())
             said = result.lines or [message for message in result.problems if ":1: " in message]
             assert said, f"{title}: nothing said, {words}"
@@ -256,10 +255,9 @@ def test_several_long_lines_keep_the_count_of_lines(scratch):
     long = "y" * (MIB + 77)
     data = "\n".join((long, long, ed.line, long, "", long + long, ed.line, "broken", long))
     path = write(scratch / "file", data)
-    for jobs in (1, 3):
-        found, wrong = check_all(path, "--jobs", jobs, status=2)
-        equal([one.line for one in found], [3, 7], "keys")
-        equal([number for number, _ in wrong], [1, 2, 4, 6, 8, 9], "problems")
+    found, wrong = check_all(path, status=2)
+    equal([one.line for one in found], [3, 7], "keys")
+    equal([number for number, _ in wrong], [1, 2, 4, 6, 8, 9], "problems")
 
 
 INTERESTING = [b" ", b"\t", b'"', b"\\", b'\\"', b"\r", b"\v", b"\f", b"\0", b"=", b",", b"#", b"@", b"A", b"/", b"+",

@@ -6,11 +6,10 @@ import os
 import random
 import re
 import shutil
-import subprocess
 
 import sshkey
 from check_runs import check, objects, only
-from program import KEYVETO, PATIENCE, contains, equal
+from program import KEYVETO, attempt, contains, equal
 from runs import findings, oracle_reads, problems, run
 from samples import KNOWN, MIB, built, every_key, listing, made, write
 
@@ -78,12 +77,11 @@ def test_each_line_of_random_bytes_is_a_key_or_a_problem(scratch):
                            ed[:40] + noise, b"1 2 " + noise))
         lines.append(line)
     path = write(scratch / "file", b"\n".join(lines), b"\n")
-    for jobs in (1, 2):
-        result = check("--all", "--jobs", jobs, path)
-        found, wrong = findings(result, path), problems(result, path)
-        rows = objects(check("--all", "--jobs", jobs, "--json", path))
-        equal(sorted(row["line"] for row in rows),
-              sorted([one.line for one in found] + [number for number, _ in wrong]), "JSON")
+    result = check("--all", path)
+    found, wrong = findings(result, path), problems(result, path)
+    rows = objects(check("--all", "--json", path))
+    equal(sorted(row["line"] for row in rows),
+          sorted([one.line for one in found] + [number for number, _ in wrong]), "JSON")
     spoken_of = {one.line for one in found} | {number for number, _ in wrong}
     seen = {(one.line, one.fingerprint) for one in found}
     for number, line in enumerate(lines, 1):
@@ -150,7 +148,7 @@ def test_exit_status_1_wins_over_2_and_2_over_0(scratch):
     config = write(scratch / "conf", f"Filter {bad}\nAllowKey {allowed.fingerprint}\n")
     lines = {"listed": listed.line, "clean": clean.line, "allowed": allowed.line, "broken": "ssh-rsa AAAA", "unknown":
              sshkey.key_line(sshkey.build_plain("ssh-new", b""))}
-    forms = [(), ("--json",), ("--all",), ("--quiet",), ("--jobs", "2"), ("--quiet", "--json", "--all")]
+    forms = [(), ("--json",), ("--all",), ("--quiet",), ("--quiet", "--json", "--all")]
     for size in range(len(lines) + 1):
         for number, names in enumerate(itertools.combinations(lines, size)):
             wanted = 1 if "listed" in names else 2 if {"broken", "unknown"} & set(names) else 0
@@ -166,10 +164,9 @@ def test_bad_usage_is_status_2_with_the_usage(scratch):
     """Standard error has the reason and the usage, standard output nothing."""
     path = write(scratch / "file", made()["ed25519"].line)
     for words in (("check", "--nonsense", path), ("check", "--json=yes", path), ("check", "--filter"),
-                  ("check", "-x", path), ("check", "--jobs", "0", path), ("check", "--jobs", "-1", path),
-                  ("check", "--jobs", "", path),
-                  ("check", "--jobs", "two", path), ("check", "--jobs", "1000", path), ("check", "--jobs", "4x", path),
-                  ("check", "--jobs", str(2**64 + 1), path), ("check", "--jobs"), (), ("chekc", path), ("--nonsense",),
+                  ("check", "-x", path), *(("scan", "--timeout", seconds, "h") for seconds in
+                                           ("0", "-1", "", "two", "1000000", "4x", str(2**64 + 1))),
+                  ("scan", "--timeout"), (), ("chekc", path), ("--nonsense",),
                   ("check", "--a\x1b[0m\n", path), ("\x1b\n",)):
         result = run(*words, status=2)
         equal(result.out, b"", f"{words}")
@@ -182,7 +179,7 @@ def test_quiet_prints_errors_only(scratch):
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     path = write(scratch / "file", f"{ed.line}\nbroken\n")
-    for words in ((), ("--json",), ("--all",), ("--jobs", "2")):
+    for words in ((), ("--json",), ("--all",)):
         result = check("--quiet", *words, path, filters=[bad], status=1)
         equal((result.out, result.messages), (b"", [f"keyveto: {path}:2: no key on this line"]), f"{words}")
     good = write(scratch / "file", ed.line)
@@ -213,8 +210,7 @@ def test_help_of_every_command_has_lines_that_fit():
         assert result.lines[0].startswith("usage: keyveto ") and not result.err, f"{words}: {result}"
         assert all(len(line) <= 80 for line in result.lines[1:]), f"{words}: a line over 80 characters"
     equal(run("--version", status=0).lines[0].split()[0], "keyveto", "version")
-    contains(run("check", "--help").out.decode(), "--json", "--all", "--quiet", "--jobs", "--config", "--filter",
-             "Exit status")
+    contains(run("check", "--help").out.decode(), "--json", "--all", "--quiet", "--config", "--filter", "Exit status")
 
 
 def test_write_errors_are_status_2(scratch):
@@ -223,15 +219,14 @@ def test_write_errors_are_status_2(scratch):
     bad = listing(scratch / "bad.pkbf", ed)
     path = write(scratch / "file", ed.line, "\n")
     large = write(scratch / "large", f"{ed.line}\n" * 30000)
-    for words in ([path], ["--json", path], ["--all", path], [large], ["--jobs", "2", large],
-                  ["--json", "--jobs", "2", large], [path, scratch / "missing"], ["--help"]):
+    for words in ([path], ["--json", path], ["--all", path], [large], ["--json", large], [path, scratch / "missing"],
+                  ["--help"]):
         for out in ("/dev/full", None):
             with open(out or "/dev/null", "wb") as stdout:
                 argv = [KEYVETO, "check", "--filter", bad, *map(str, words)]
                 if out is None:     # closed
                     argv = ["sh", "-c", 'exec "$@" >&-', "sh", *argv]
-                done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                                      timeout=PATIENCE, check=False)
+                done = attempt(*argv, text=False, stdout=stdout)
             equal(done.returncode, 2, f"{words} to {out}: {done.stderr!r}")
             reason = "No space left on device" if out else "Bad file descriptor"
             contains(done.stderr.decode(), f"keyveto: standard output: {reason}\n")

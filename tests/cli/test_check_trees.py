@@ -12,19 +12,17 @@ import random
 import re
 import resource
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sshkey
 from check_runs import check, mixed_text
-from program import KEYVETO, equal, mount_namespace
-from runs import as_nobody
+from program import KEYVETO, TRACED, attempt, equal, mount_namespace
+from runs import as_nobody, peak_of
 from samples import ed25519_line, empty_filter, listing, made, write
 
 NAMES = ("authorized_keys", "config", "known_hosts", "id_ed25519.pub", "a b", "-", "\n", "\x1b[m", "\u00e4", "z" * 200)
-JOBS = (2, 3, 16)
 
 
 def odd_file(rnd, path, line):
@@ -76,7 +74,7 @@ def shown(path):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_number_of_jobs_finds_the_same_in_a_random_tree(scratch, seed):
+def test_each_key_of_a_random_tree_is_found_once(scratch, seed):
     """Every key where it was put, in the order of the names, once."""
     rnd = random.Random(f"tree {seed}")
     bad = made()["ed25519"]
@@ -86,16 +84,13 @@ def test_any_number_of_jobs_finds_the_same_in_a_random_tree(scratch, seed):
     places = [re.match(r"(.*):(\d+): listed: ", line).groups() for line in one.lines]
     equal(one.status, 1 if wanted else 0, "status")
     equal(places, [(shown(path), f"{number}") for path, number in wanted], "places")
-    for words in (("--json",), ("--all",)):
-        one = check(*words, scratch / "tree", filters=[listed])
-        for jobs in JOBS:
-            same = check(*words, "--jobs", jobs, scratch / "tree", filters=[listed])
-            assert (same.out, same.err, same.status) == (one.out, one.err, one.status), f"{words} --jobs {jobs}"
+    rows = [json.loads(line) for line in check("--json", scratch / "tree", filters=[listed]).out.splitlines()]
+    equal([row["line"] for row in rows if row["verdict"] == "listed"], [number for _, number in wanted], "JSON")
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(4))
-def test_any_number_of_jobs_gives_the_same_problems(scratch, seed):
+def test_a_tree_gives_what_its_files_give(scratch, seed):
     """Files of every form of line, and folders and files that nobody may read."""
     rnd = random.Random(f"problems {seed}")
     for number in range(200):
@@ -109,49 +104,46 @@ def test_any_number_of_jobs_gives_the_same_problems(scratch, seed):
     paths = [scratch / "tree", scratch / "named", scratch / "missing", scratch / "tree"]
     scratch.chmod(0o755)
     for words in ((), ("--all", "--json")):
-        runs = [subprocess.run(as_nobody(KEYVETO, "check", *words, f"--jobs={jobs}", "--filter", empty_filter(),
-                                         *paths),
-                               capture_output=True, check=False) for jobs in (1, *JOBS)]
-        for jobs, done in zip((1, *JOBS), runs):
-            assert (done.stdout, done.stderr, done.returncode) == (runs[0].stdout, runs[0].stderr, 2), f"{jobs} jobs"
+        whole, *parts = [attempt(*as_nobody(KEYVETO, "check", *words, "--filter", empty_filter(), *some), text=False)
+                         for some in (paths, *([path] for path in paths))]
+        equal(whole.returncode, 2, "status")
+        assert whole.stdout == b"".join(part.stdout for part in parts), f"{words}"
+        # The last line has the totals.
+        said = [line for part in parts for line in part.stderr.splitlines() if b" keys in " not in line]
+        equal([line for line in whole.stderr.splitlines() if b" keys in " not in line], said, f"{words}")
     if os.geteuid() == 0:
-        assert b"Permission denied" in runs[0].stderr
+        assert b"Permission denied" in whole.stderr
 
 
 @pytest.mark.parametrize("most", (64, 128))
-def test_more_jobs_than_files_may_be_open(scratch, most):
+def test_more_folders_than_files_may_be_open(scratch, most):
     """Each file is in a directory of its own, which stays open until it is read; 50 above them are open, too."""
     lines = [ed25519_line(bytes([number % 256, 1 + number // 256] * 16)).encode() for number in range(600)]
     deep = scratch / "/".join("d" * 50)
     for number, line in enumerate(lines):
         write(deep / f"{number}" / "key.pub", line, b"\n")
-    done = check("--jobs", 256, scratch, status=0,
-                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+    done = check(scratch, status=0, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
     equal((done.summary["clean"], done.problems), (600, []), "keys")
 
 
-def peak_memory(jobs, listed, tree):
-    """In KiB, and what it printed. A small process starts it: a child's count starts at its parent's memory."""
-    spawn = ("import os, resource, sys\n"
-             "pid = os.fork() or os.execv(sys.argv[1], sys.argv[1:])\n"
-             "sys.stderr.write(f'{os.wait4(pid, 0)[2].ru_maxrss}')")
-    done = subprocess.run([sys.executable, "-ISc", spawn, KEYVETO, "check", "--jobs", f"{jobs}", "--filter",
-                           listed, tree], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
-    return int(done.stderr.rpartition(b"\n")[2]), done.stdout + done.stderr.rpartition(b"\n")[0]
+def peak_memory(listed, tree):
+    # AddressSanitizer would keep what is freed.
+    few = f"{os.environ.get('ASAN_OPTIONS', '')}:quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
+    peak, printed = peak_of(KEYVETO, "check", "--filter", listed, tree, statuses=(1,),
+                            env={**os.environ, "ASAN_OPTIONS": few})
+    return peak, len(printed)
 
 
 def test_memory_does_not_grow_with_what_is_found(scratch):
-    """A key causes a message with a long path: 60 MB for 30 small files. Workers may not keep them all."""
+    """A key causes a message with a long path: 60 MB for 30 small files."""
     bad = made()["ed25519"]
     listed = listing(scratch / "bad.pkbf", bad)
     deep = scratch / "tree" / "/".join(["d" * 250] * 8)
     for number in range(30):
         write(deep / f"{number}" / "keys", f"{bad.line}\n" * 1000)
-    (one, printed), (many, same) = (peak_memory(jobs, listed, scratch / "tree") for jobs in (1, 16))
-    assert len(printed) > 60_000_000
-    assert printed == same
-    # Each worker has a buffer of 1 MiB, and a stack.
-    assert many < one + 40 * 1024, f"{one} KiB, {many} KiB with --jobs 16"
+    (few, little), (many, printed) = (peak_memory(listed, tree) for tree in (deep / "0", scratch / "tree"))
+    assert printed > 60_000_000 > 20 * little
+    assert many < few + 4 * 1024, f"{few} KiB, {many} KiB for 30 files"
 
 
 def test_a_device_that_is_mounted_on_a_file_is_not_opened(scratch):
@@ -167,14 +159,12 @@ def test_a_device_that_is_mounted_on_a_file_is_not_opened(scratch):
         mount --bind below tree/fifo
         exec strace -f -qq -e trace=open,openat,openat2 -o log "$@"
     """
-    for jobs in ("1", "2"):
-        done = subprocess.run([*mount_namespace(), "sh", "-euc", script, "sh", KEYVETO, "check", "--json", "--all",
-                               "--jobs", jobs, "--filter", empty_filter(), "tree"], cwd=scratch, capture_output=True,
-                              check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        seen = [json.loads(one)["file"] for one in done.stdout.splitlines()]
-        equal((done.returncode, seen), (0, ["tree/fifo", "tree/file"]), done.stderr.decode())
-        opened = re.findall(r'"device".*= (.*)', (scratch / "log").read_text(encoding="latin-1"))
-        assert not [result for result in opened if not result.startswith("-1 ")], f"{opened}"
+    done = attempt(*mount_namespace(), "sh", "-euc", script, "sh", KEYVETO, "check", "--json", "--all", "--filter",
+                   empty_filter(), "tree", text=False, cwd=scratch, env=TRACED)
+    seen = [json.loads(one)["file"] for one in done.stdout.splitlines()]
+    equal((done.returncode, seen), (0, ["tree/fifo", "tree/file"]), done.stderr.decode())
+    opened = re.findall(r'"device".*= (.*)', (scratch / "log").read_text(encoding="latin-1"))
+    assert not [result for result in opened if not result.startswith("-1 ")], f"{opened}"
 
 
 def test_files_and_folders_that_vanish_meanwhile(scratch):
@@ -187,7 +177,7 @@ def test_files_and_folders_that_vanish_meanwhile(scratch):
     with subprocess.Popen(["sh", "-c", script, "sh", scratch / "tree" / "5x", end], stderr=subprocess.DEVNULL):
         try:
             for _ in range(20):
-                done = check("--jobs", 4, scratch / "tree")
+                done = check(scratch / "tree")
                 equal((done.status, done.problems, done.summary["clean"]), (0, [], 50), "result")
         finally:
             # Not by a signal: what the shell has started then would go on.
@@ -198,7 +188,7 @@ def test_a_reader_that_goes_away_ends_it(scratch):
     line = made()["ed25519"].line
     for number in range(3000):
         write(scratch / "tree" / f"{number}", f"{line}\n" * 10)
-    with subprocess.Popen([KEYVETO, "check", "--all", "--jobs", "4", "--filter", empty_filter(), scratch / "tree"],
+    with subprocess.Popen([KEYVETO, "check", "--all", "--filter", empty_filter(), scratch / "tree"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         process.stdout.readline()
         process.stdout.close()
@@ -208,8 +198,7 @@ def test_a_reader_that_goes_away_ends_it(scratch):
 def calls(*words):
     """How often keyveto made each system call, by strace."""
     log = words[-1].parent / "calls"
-    done = subprocess.run(["strace", "-f", "-qq", "-o", log, KEYVETO, *words], capture_output=True, check=False,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = attempt("strace", "-f", "-qq", "-o", log, KEYVETO, *words, text=False, env=TRACED)
     equal(done.returncode, 0, done.stderr.decode())
     names = re.findall(r"^\d+ +(\w+)\(", Path(log).read_text(encoding="latin-1"), re.MULTILINE)
     return collections.Counter(names)
@@ -235,7 +224,7 @@ def test_a_small_file_takes_few_system_calls(scratch):
         assert abs(more["read"] - 100) <= 10 and more["pread64"] <= 10, f"{more}"
 
 
-def test_any_number_of_jobs_finds_the_keys_of_private_files_and_known_hosts(scratch):
+def test_finds_the_keys_of_private_files_and_known_hosts(scratch):
     """What no plain line holds: listed and clean keys of every type."""
     keys = list(made().values())
     listed = listing(scratch / "bad.pkbf", *keys[::2])
@@ -249,8 +238,7 @@ def test_any_number_of_jobs_finds_the_keys_of_private_files_and_known_hosts(scra
         digest = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
         if number % 2 == 0:
             wanted += [(f"{number}.hosts", f"SHA256:{digest}"), (f"{number}.private", f"SHA256:{digest}")]
-    for jobs in (1, 2):
-        result = check("--jobs", jobs, scratch / "tree", filters=[listed], status=1)
-        seen = [re.match(r".*/(\S+):1: listed: \S+ \d+ (\S+)", line).groups() for line in result.lines]
-        equal(sorted(seen), sorted(wanted), f"--jobs {jobs}")
-        equal(result.summary["clean"], 2 * len(keys) - len(wanted), "clean keys")
+    result = check(scratch / "tree", filters=[listed], status=1)
+    seen = [re.match(r".*/(\S+):1: listed: \S+ \d+ (\S+)", line).groups() for line in result.lines]
+    equal(sorted(seen), sorted(wanted), "listed")
+    equal(result.summary["clean"], 2 * len(keys) - len(wanted), "clean keys")

@@ -44,8 +44,7 @@ def test_all_prints_each_key_once(scratch):
     path = weak_file(scratch / "file", *weak_keys.sound(), made()["ed25519"])
     found = in_order(findings(check("--weak", "--all", path, status=1), path))
     equal([one.line for one in found], list(range(1, len(found) + 1)))
-    equal([one.verdict for one in found],
-          ["listed"] * len(weak_keys.weak()) + ["clean"] * (len(weak_keys.sound()) + 1))
+    equal([one.verdict for one in found], ["listed"] * len(weak_keys.weak()) + ["clean"] * (len(weak_keys.sound()) + 1))
 
 
 def test_json_has_the_source(scratch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The completions for bash, zsh and fish, against --help, and that for bash in a terminal."""
 
+import contextlib
 import os
 import pty
 import re
@@ -117,7 +118,7 @@ def test_bash_loads_the_completion_for_keyveto_alone():
 
 def test_zsh_and_fish_offer_all_commands_and_options_and_no_others(shell):
     same_names("the commands", shell.offers(""), {command.split()[0] for command in commands()})
-    same_names("the commands behind help", shell.offers("help", "s"), {"scan", "sessions", "spki", "sshd"})
+    same_names("the commands behind help", shell.offers("help", "s"), {"scan", "spki", "sshd"})
     for name in GROUPS:
         same_names(f"the {name} commands", shell.offers(name, ""),
                    {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
@@ -146,8 +147,9 @@ def test_zsh_and_fish_offer_files_filters_and_accounts(shell, scratch):
     for words, expected in ((("check", ""), everything), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
                             (("check", "--filter", ""), filters), (("check", "--config", "a.pu"), {"a.pub"}),
                             (("filter", "info", ""), filters), (("update", ""), filters),
-                            (("filter", "add", "x", ""), everything), (("sshd", "status", "--root", ""), {"d"}),
-                            (("check", "--jobs", ""), set()), (("audit", "a"), set()), (("sshd", "enable", "a"), set()),
+                            (("filter", "add", "x", ""), everything), (("confirm", "--state", ""), {"d"}),
+                            (("scan", "--timeout", ""), set()), (("audit", "a"), set()),
+                            (("sshd", "enable", "a"), set()),
                             (("nothing", ""), set()), (("audit", "--logins", ""), everything | {"journal"}),
                             (("check", "--", ""), everything), (("check", "--", "-"), set()),
                             (("audit", "--user", "nobo"), {"nobody"})):
@@ -203,12 +205,11 @@ def test_the_completion_offers_files_filters_accounts_and_hosts(scratch):
                             (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
                             (("config", "check", ""), everything), (("config", "check", "x", ""), set()),
                             (("config", "edit", ""), set()), (("allow", "--until", "2030-01-01", ""), everything),
-                            (("allow", "x", ""), set()), (("sshd", "status", "--root", ""), {"d"}),
+                            (("allow", "x", ""), set()), (("confirm", "--state", ""), {"d"}),
                             (("sshd", "enable", ""), set()),
                             (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set()),
                             (("audit", "--logins", ""), everything | {"journal"}),
-                            (("audit", "--logins", "j"), {"journal"}),
-                            (("report", "--since", "a.pu"), {"a.pub"})):
+                            (("audit", "--logins", "j"), {"journal"})):
         equal(complete(*words, cwd=scratch), expected, str(words))
     contains(complete("audit", "--user", "nobo"), "nobody")
     (scratch / "hosts").write_text("192.0.2.1 some-host.example\n", encoding="ascii")
@@ -246,8 +247,7 @@ def test_in_a_terminal_a_name_with_a_blank_becomes_one_argument(scratch):
     (scratch / "some keys.pub").touch()
     (scratch / "folder").mkdir()
     (scratch / "folder/odd name").touch()
-    terminal = Terminal(scratch)
-    try:
+    with contextlib.closing(Terminal(scratch)) as terminal:
         terminal.type(f"keyveto() {{ printf '<%s>' \"$@\"; }}; source {shlex.quote(str(COMPLETION))}\n")
         for typed, arguments in (("keyveto ch\tsome\t\n", "<check><some keys.pub>"),
                                  ("keyveto check some\\ k\t\n", "<check><some keys.pub>"),
@@ -256,5 +256,3 @@ def test_in_a_terminal_a_name_with_a_blank_becomes_one_argument(scratch):
             terminal.type(typed)
             terminal.wait_for(arguments)
             terminal.text = ""
-    finally:
-        terminal.close()

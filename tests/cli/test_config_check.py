@@ -4,14 +4,14 @@
 import os
 import random
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from config_machine import BAD_LINES, CONFIG, FILTER, FINGERPRINT, FOLDER, GUARD, NOBODY, STATE, World, day
 from list_runs import hashes, write_list
-from program import contains, equal, keyveto
+from program import attempt, contains, equal, keyveto
+from samples import write
 
 pytestmark = pytest.mark.throwaway
 
@@ -46,8 +46,8 @@ def test_every_mistake_is_named_by_its_line(scratch):
         named = [int(n) for n in re.findall(rf"^keyveto: {CONFIG}:(\d+): (?!this )", done.stderr, re.MULTILINE)]
         equal(named, [number + 1 for number in wrong], f"{lines}\n{done.stderr}")
         equal(done.returncode == 2, bool(wrong), f"{lines}\n{done.stderr}")
-        verdict = subprocess.run([GUARD, "--config", CONFIG, "--user", "root", "--home", world.home, "--type",
-                                  world.clean.type, "--key", world.clean.blob], capture_output=True, check=False)
+        verdict = attempt(GUARD, "--config", CONFIG, "--user", "root", "--home", world.home, "--type", world.clean.type,
+                          "--key", world.clean.blob, text=False)
         equal(verdict.returncode, 1 if wrong else 0, f"the guard says otherwise of {lines}")
         seen[bool(wrong)] += 1
     assert min(seen.values()) > 30, seen
@@ -65,8 +65,7 @@ def test_a_filter_that_a_login_cannot_use_is_named(scratch):
         contains(done.stdout, "no key gets a verdict, so each login by key is refused (OnError deny)")
         assert not world.lets_in(world.clean)
         FILTER.unlink(missing_ok=True)
-        FILTER.write_bytes(good)
-        FILTER.chmod(0o644)
+        write(FILTER, good).chmod(0o644)
         os.chown(FILTER, 0, 0)
         STATE.chmod(0o755)
     keyveto("config", "check", status=0)
@@ -86,8 +85,7 @@ def test_a_list_that_switches_the_default_filter_off_is_told(scratch):
     equal(keyveto("config", "check", status=0).stderr, "", "with both")
     assert not world.lets_in(world.leaked) and not world.lets_in(world.clean)
     world.write(f"Blocklist {path}\nFilter {FILTER}\nOnProbable warn\nOnProbable deny\n")
-    contains(keyveto("config", "check", status=1).stderr,
-             f"{CONFIG}:4: this OnProbable has no effect: line 3 has one")
+    contains(keyveto("config", "check", status=1).stderr, f"{CONFIG}:4: this OnProbable has no effect: line 3 has one")
 
 
 def test_a_file_that_a_login_does_not_read_is_named(scratch):
@@ -156,8 +154,7 @@ def test_the_user_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
                     assert not world.lets_in(world.clean, **as_nobody)
                 # A draft may be readable for root only.
                 draft = scratch / "draft"
-                draft.write_text("OnHit deny\n", encoding="ascii")
-                draft.chmod(0o600)
+                write(draft, "OnHit deny\n").chmod(0o600)
                 keyveto("config", "check", draft, status=2 if concerned and path is FILTER else 0)
                 path.chmod(0o644)
     finally:

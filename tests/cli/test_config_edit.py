@@ -14,7 +14,8 @@ import time
 import pytest
 
 from config_machine import BAD_LINES, CONFIG, COPY, FINGERPRINT, FOLDER, MARKED, NOBODY, SAMPLE, STATE, World
-from program import KEYVETO, PATIENCE, contains, equal, keyveto, lacks
+from program import KEYVETO, PATIENCE, attempt, contains, equal, keyveto, lacks
+from samples import write
 
 pytestmark = pytest.mark.throwaway
 
@@ -25,9 +26,13 @@ def append(line):
     return f"printf '%s\\n' {shlex.quote(line)} >>\"$1\""
 
 
-def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(scratch):
+@pytest.fixture(name="world")
+def fixture_world(scratch):
+    return World(scratch)
+
+
+def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(world):
     """No other file is left behind."""
-    world = World(scratch)
     os.chown(CONFIG, 0, NOBODY)
     CONFIG.chmod(0o640)
     contains(world.edit(append(f"AllowKey {world.leaked.fingerprint} a trial")).stdout, f"{CONFIG}: saved")
@@ -42,9 +47,8 @@ def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(scratch):
     world.nothing_left()
 
 
-def test_a_mistake_that_refuses_everybody_is_not_saved(scratch):
+def test_a_mistake_that_refuses_everybody_is_not_saved(world):
     """The test shows with the guard that the mistake would refuse everybody."""
-    world = World(scratch)
     for line in BAD_LINES[:-3]:
         world.write(SAMPLE + line + "\n")
         assert not world.lets_in(world.clean), line
@@ -90,8 +94,7 @@ class Terminal:
         return self.text
 
 
-def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(scratch):
-    world = World(scratch)
+def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(world):
     # This editor makes a mistake in its first run, and corrects it in its second.
     editor = world.editor('if grep -q Hitt "$1"; then sed -i s/Hitt/Hit/ "$1"; else echo "OnHitt warn" >>"$1"; fi')
     terminal = Terminal(editor)
@@ -109,8 +112,7 @@ def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(scratch):
     world.nothing_left()
 
 
-def test_a_hang_up_keeps_the_edited_text(scratch):
-    world = World(scratch)
+def test_a_hang_up_keeps_the_edited_text(world):
     terminal = Terminal(world.editor(append("OnHitt warn")))
     terminal.wait_for("What now?")
     os.close(terminal.fd)
@@ -119,9 +121,8 @@ def test_a_hang_up_keeps_the_edited_text(scratch):
     equal(COPY.read_text(encoding="utf-8"), SAMPLE + "OnHitt warn\n")
 
 
-def test_a_change_that_locks_everybody_out_is_saved_only_on_request(scratch):
+def test_a_change_that_locks_everybody_out_is_saved_only_on_request(world):
     """The change has no mistake: it names a missing filter."""
-    world = World(scratch)
     nowhere = 'sed -i "1i Filter /nowhere.pkbf" "$1"'
     done = world.edit(nowhere, status=2)
     contains(done.stderr, "/nowhere.pkbf: No such file or directory", "each login by key would be refused", "--yes")
@@ -165,9 +166,8 @@ def test_keyvetos_marks_are_removed_only_on_request(scratch):
     equal(world.text, MARKED + SAMPLE)
 
 
-def test_an_editor_that_fails_leaves_the_file(scratch):
+def test_an_editor_that_fails_leaves_the_file(world):
     """Also an editor that is killed or missing. The edited text is kept beside the file."""
-    world = World(scratch)
     for script, message in (("exit 3", "ended with status 3"), ("kill -9 $$", "ended by signal 9"),
                             ('rm "$1"', "No such file")):
         contains(world.edit(script, status=2).stderr, message)
@@ -190,9 +190,8 @@ def test_an_editor_that_fails_leaves_the_file(scratch):
         equal(world.text, SAMPLE + ("OnHit warn\n" if end == "exit 1" else ""))
 
 
-def test_an_editor_that_leaves_no_text_leaves_the_file(scratch):
+def test_an_editor_that_leaves_no_text_leaves_the_file(world):
     """Without its DenyKey line the key would be let in. visudo refuses such a text, too."""
-    world = World(scratch)
     text = SAMPLE + f"DenyKey {world.clean.fingerprint} leaked\n"
     for script in (': >"$1"', "printf ' \\r\\n\\n' >\"$1\""):
         for words in ((), ("--yes",)):
@@ -214,9 +213,8 @@ def test_an_editor_that_leaves_no_text_leaves_the_file(scratch):
     equal(world.text, "\n")
 
 
-def test_a_copy_that_cannot_be_read_is_not_deleted(scratch):
+def test_a_copy_that_cannot_be_read_is_not_deleted(world):
     """It may be the edited text. The next edit does not touch it either."""
-    world = World(scratch)
     for script, message in ((f'{append("OnHit warn")}; chown nobody "$1"', "not a file of yours; move it away"),
                             (f'{append("OnHit warn")}; chown nobody "$1"; exit 1', "not a file of yours"),
                             ('rm "$1"; ln -s /etc/passwd "$1"', "a symbolic link; move it away"),
@@ -231,9 +229,8 @@ def test_a_copy_that_cannot_be_read_is_not_deleted(scratch):
         world.nothing_left()
 
 
-def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
+def test_visual_comes_before_editor_and_no_shell_reads_them(scratch, world):
     """Both may have arguments."""
-    world = World(scratch)
     editor = world.editor('printf "# %s\\n" "$#" "$1" >>"${3-${2-$1}}"')
     rows = (({"VISUAL": str(editor), "EDITOR": "false"}, f"# 1\n# {COPY}\n"),
             ({"VISUAL": " ", "EDITOR": str(editor)}, f"# 1\n# {COPY}\n"),
@@ -253,8 +250,7 @@ def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
     fallback = scratch / "bin"
     fallback.mkdir()
     for name in ("vi", "editor", "sensible-editor"):
-        (fallback / name).write_text(f'#!/bin/sh\necho "# {name}" >>"$1"\n', encoding="ascii")
-        (fallback / name).chmod(0o755)
+        write(fallback / name, f'#!/bin/sh\necho "# {name}" >>"$1"\n').chmod(0o755)
         environment = {"PATH": f"{fallback}:/nowhere"}
         (fallback / "sh").exists() or (fallback / "sh").symlink_to("/bin/sh")
         keyveto("config", "edit", env=environment, status=0)
@@ -262,9 +258,8 @@ def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
         world.write(SAMPLE)
 
 
-def test_a_change_by_another_program_during_the_edit_is_not_lost(scratch):
+def test_a_change_by_another_program_during_the_edit_is_not_lost(world):
     """The edited text is not lost either."""
-    world = World(scratch)
     for theirs in (f"echo '# theirs' >>{CONFIG}", f"{KEYVETO} allow {FINGERPRINT} --forever theirs", f"rm {CONFIG}"):
         world.write(SAMPLE)
         contains(world.edit(f"{append('# mine')}\n{theirs}", status=2).stderr, "changed it meanwhile",
@@ -274,9 +269,8 @@ def test_a_change_by_another_program_during_the_edit_is_not_lost(scratch):
         COPY.unlink()
 
 
-def test_lines_that_came_after_a_kept_text_are_not_dropped_unasked(scratch):
+def test_lines_that_came_after_a_kept_text_are_not_dropped_unasked(world):
     """The kept text was not made from the file of today. Here it has no line that refuses a key that leaked since."""
-    world = World(scratch)
     leaked, trial = world.clean.fingerprint, world.leaked.fingerprint
     world.edit(f"{append('# mine')}\n{KEYVETO} deny {leaked} leaked\n{KEYVETO} allow {trial} --forever trial", status=2)
     theirs = world.text
@@ -317,8 +311,7 @@ def test_lines_that_came_after_a_kept_text_are_not_dropped_unasked(scratch):
     world.nothing_left()
 
 
-def test_a_second_edit_at_the_same_time_is_refused(scratch):
-    world = World(scratch)
+def test_a_second_edit_at_the_same_time_is_refused(scratch, world):
     fifo = scratch / "fifo"
     os.mkfifo(fifo)
     with subprocess.Popen([KEYVETO, "config", "edit"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -332,9 +325,8 @@ def test_a_second_edit_at_the_same_time_is_refused(scratch):
     world.nothing_left()
 
 
-def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
+def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(world):
     """The link stays. The mode does not depend on the umask."""
-    world = World(scratch)
     place = STATE / "shared.conf"
     CONFIG.rename(place)
     CONFIG.symlink_to(place)
@@ -356,9 +348,8 @@ def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
     assert world.lets_in(world.leaked)
 
 
-def test_a_file_that_a_login_does_not_read_is_not_edited(scratch):
+def test_a_file_that_a_login_does_not_read_is_not_edited(world):
     """config edit and allow say how to give the file back to root."""
-    world = World(scratch)
     for path, spoil, mend in ((CONFIG, lambda path: path.chmod(0o666), lambda path: path.chmod(0o644)),
                               (FOLDER, lambda path: path.chmod(0o777), lambda path: path.chmod(0o755)),
                               (CONFIG, lambda path: os.chown(path, NOBODY, NOBODY), lambda path: os.chown(path, 0, 0))):
@@ -380,8 +371,7 @@ def small_folder(kilobytes):
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0755", "none", FOLDER], check=True)
     try:
         for name, text in texts.items():
-            (FOLDER / name).write_bytes(text)
-            (FOLDER / name).chmod(0o644)
+            write(FOLDER / name, text).chmod(0o644)
         yield
     finally:
         subprocess.run(["umount", FOLDER], check=True)
@@ -394,9 +384,8 @@ def fill():
             file.write(b"x" * 4096)
 
 
-def test_edit_and_allow_a_full_disk_leaves_the_file(scratch):
+def test_edit_and_allow_a_full_disk_leaves_the_file(world):
     """The edited text is kept."""
-    world = World(scratch)
     with small_folder(40):
         fill()
         contains(world.edit(append("OnHit warn"), status=2).stderr, "No space left on device", "nothing was changed")
@@ -425,18 +414,16 @@ def killed_at(call, number, *arguments):
 
     LeakSanitizer does not work under strace, so it is off.
     """
-    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
-                           f"inject={call}:signal=KILL:when={number}", KEYVETO, *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, check=False, timeout=PATIENCE,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = attempt("strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                   f"inject={call}:signal=KILL:when={number}", KEYVETO, *arguments, text=False,
+                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     assert done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL), done
     return done.returncode != 0
 
 
 @pytest.mark.long
-def test_edit_and_allow_killed_anywhere_leave_a_whole_file(scratch, one_in):
+def test_edit_and_allow_killed_anywhere_leave_a_whole_file(world, one_in):
     """The file is the old one or the new one, and the next run works."""
-    world = World(scratch)
     os.environ["VISUAL"] = str(world.editor(append("OnHit warn")))
     edited, allowed = SAMPLE + "OnHit warn\n", f"{SAMPLE}AllowKey {FINGERPRINT} x\n"
     kills = 0

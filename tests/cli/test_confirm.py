@@ -19,10 +19,11 @@ import pytest
 
 import blocklist
 import sshkey
-from program import KEYVETO, PATIENCE, ROOT, contains, equal, lacks, wait_until
+from program import KEYVETO, PATIENCE, ROOT, TRACED, attempt, contains, equal, lacks, wait_until
 from pwned_api import (HTML, JSON, Api, Key, answer, clean_key, encode, false_positive, p_key, page, rsa_key,
                        small_filter)
 from runs import run
+from samples import write
 from update_place import authority, redirect_to
 from website import Page
 
@@ -50,8 +51,7 @@ class Place:
 
     def write(self, name, text):
         path = self.scratch / name
-        path.write_text(text, encoding="ascii")
-        path.chmod(0o644)
+        write(path, text).chmod(0o644)
         return path
 
     def arguments(self, *words):
@@ -88,6 +88,14 @@ def fixture_place(scratch):
     made.api.close()
 
 
+def list_of(*keys, source=1):
+    """The bytes of an exact list that has these keys."""
+    made = blocklist.Blocklist()
+    for key in keys:
+        made.add(key.oracle, source)
+    return made.encode()
+
+
 def today(days=0):
     return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days)).strftime("%Y-%m-%d")
 
@@ -102,8 +110,8 @@ def test_only_keys_that_filters_list_are_asked_about_and_each_gets_its_verdict(p
         f"{place.keys}:2: not confirmed: ecdsa-sha2-nistp256 256 {place.false.fingerprint} bob",
         f"AllowKey {place.false.fingerprint} until={today(90)} not confirmed by {place.api.url} on {today()}"])
     equal(place.api.asked(), [place.true.id, place.false.id])
-    contains("\n".join(done.messages), "2 keys listed by filters only: 1 confirmed, 1 not confirmed, 0 no answer; "
-                                       "1 in no filter and no list")
+    contains(done.said, "2 keys listed by filters only: 1 confirmed, 1 not confirmed, 0 no answer; 1 in no filter and "
+             "no list")
 
 
 def test_the_publisher_is_named_before_it_is_told_anything(place):
@@ -114,7 +122,7 @@ def test_the_publisher_is_named_before_it_is_told_anything(place):
     clean = place.write("clean", f"{clean_key(small_filter(place.true)).line}\n")
     place.api.asked()
     done = place.run(clean, status=0)
-    lacks("\n".join(done.messages), "asking")
+    lacks(done.said, "asking")
     equal(place.api.asked(), [])
 
 
@@ -146,9 +154,7 @@ def test_keys_of_each_type_with_proofs_are_confirmed(place, make):
     place.api.have(key)
     one = place.verdicts(place.write("one", f"{key.line}\n"), status=1)[key.fingerprint]
     equal((one["verdict"], one["spki_sha256"]), ("confirmed", key.id))
-    made = blocklist.Blocklist()
-    made.add(key.oracle, 1)
-    equal(place.list.read_bytes(), made.encode())
+    equal(place.list.read_bytes(), list_of(key))
 
 
 def test_a_key_a_fingerprint_and_a_line_of_a_file_can_be_asked_about(place):
@@ -156,7 +162,7 @@ def test_a_key_a_fingerprint_and_a_line_of_a_file_can_be_asked_about(place):
     equal(len(place.run("--again", f"{place.keys}:2:", status=0).lines), 2)
     done = place.run("--again", f"key_fp={place.true.fingerprint}", place.keys, status=1)
     assert done.lines[0].startswith(f"{place.keys}:1: confirmed: "), done
-    contains("\n".join(place.run(Key().fingerprint, place.keys, status=2).messages), "no key with this fingerprint")
+    contains(place.run(Key().fingerprint, place.keys, status=2).said, "no key with this fingerprint")
 
 
 def test_json_has_all_that_the_text_has(place):
@@ -186,8 +192,7 @@ def test_the_allow_line_is_one_that_keyveto_conf_takes(place):
 
 
 def test_a_confirmed_key_that_allowkey_lets_in_is_told(place):
-    place.list.write_bytes(b"\0" * 16)
-    place.list.chmod(0o644)
+    write(place.list, b"\0" * 16).chmod(0o644)
     place.config.write_text(f"Filter {place.filter}\nBlocklist {place.list}\nAllowKey {place.true.fingerprint}\n",
                             encoding="ascii")
     done = place.run("--yes", f"{place.keys}:1", status=1)
@@ -203,8 +208,8 @@ def test_a_key_that_cannot_be_judged_is_not_called_clean(place):
     exact.write_bytes(bytes(range(255, 0, -1)) * 16)
     place.config.write_text(f"Filter {place.filter}\nBlocklist {exact}\n", encoding="ascii")
     done = place.run(place.write("one", f"{clean_key(small_filter(place.true)).line}\n"), status=2)
-    contains("\n".join(done.messages), "are not in order")
-    lacks("\n".join(done.messages), "in no filter and no list")
+    contains(done.said, "are not in order")
+    lacks(done.said, "in no filter and no list")
 
 
 def test_a_key_in_many_places_is_asked_about_once(place):
@@ -214,10 +219,7 @@ def test_a_key_in_many_places_is_asked_about_once(place):
 
 
 def test_keys_of_an_exact_list_are_not_asked_about(place):
-    made = blocklist.Blocklist()
-    made.add(place.true.oracle, 3)
-    exact = place.scratch / "exact"
-    exact.write_bytes(made.encode())
+    exact = write(place.scratch / "exact", list_of(place.true, source=3))
     place.config.write_text(f"Filter {place.filter}\nBlocklist {exact}\n", encoding="ascii")
     done = place.run(place.keys, status=1)
     equal(place.api.asked(), [place.false.id])
@@ -232,9 +234,7 @@ def test_a_proof_is_kept_as_it_came_and_the_key_gets_into_the_list(place):
     proof = place.proofs / f"{place.true.id}.json"
     equal(proof.read_bytes(), json.loads(json.dumps(place.api.site.pages[f"/{place.true.id}"].body.decode())).encode())
     equal([stat.S_IMODE(path.stat().st_mode) for path in (place.proofs, proof, place.list)], [0o755, 0o644, 0o644])
-    made = blocklist.Blocklist()
-    made.add(place.true.oracle, 1)
-    equal(place.list.read_bytes(), made.encode())
+    equal(place.list.read_bytes(), list_of(place.true))
     equal(place.list.with_name("confirmed.dat.sources").read_text(encoding="ascii"), "1 confirmed\n")
     found = run("check", "--blocklist", place.list, place.keys, status=1)
     equal(len(found.lines), 1)
@@ -245,7 +245,7 @@ def test_a_key_whose_proof_cannot_be_kept_stays_out_of_the_list(place):
     place.proofs.write_bytes(b"a file")
     done = place.run(place.keys, status=1)
     assert ": confirmed: " in done.lines[0] and "proof:" not in done.lines[0], done
-    contains("\n".join(done.messages), f"{place.proofs}/{place.true.id}.json: ")
+    contains(done.said, f"{place.proofs}/{place.true.id}.json: ")
     assert not place.list.exists()
     place.proofs.unlink()
     place.run(place.keys, status=1)
@@ -256,7 +256,7 @@ def test_the_folder_may_be_named_from_where_one_is(place):
     done = run("confirm", "--settings", place.settings, "--config", place.config, "--state", "state", place.keys,
                status=1, cwd=place.scratch)
     contains(done.lines[0], f"(proof: {place.proofs}/{place.true.id}.json)")
-    contains("\n".join(done.messages), f'add the line "Blocklist {place.list}"')
+    contains(done.said, f'add the line "Blocklist {place.list}"')
 
 
 def test_the_list_keeps_what_it_has(place):
@@ -266,25 +266,22 @@ def test_the_list_keeps_what_it_has(place):
     filter_.write(place.filter)
     place.api.have(other)
     done = place.run(place.write("other", f"{other.line}\n"), status=1)
-    contains("\n".join(done.messages), f"{place.list}: 1 key added")
-    made = blocklist.Blocklist()
-    made.add(place.true.oracle, 1)
-    made.add(other.oracle, 1)
-    equal(place.list.read_bytes(), made.encode())
+    contains(done.said, f"{place.list}: 1 key added")
+    equal(place.list.read_bytes(), list_of(place.true, other))
 
 
 def test_a_login_must_be_told_of_the_list_and_the_default_filter_is_not_forgotten(place):
     line = f"add the line \"Blocklist {place.list}\" to {place.config}"
-    contains("\n".join(place.run(place.keys, status=1).messages), line)
+    contains(place.run(place.keys, status=1).said, line)
     place.config.write_text(f"Filter {place.filter}\nBlocklist {place.list}\n", encoding="ascii")
     done = place.run("--again", place.keys, status=1)
-    lacks("\n".join(done.messages), "no login consults")
+    lacks(done.said, "no login consults")
     contains(done.messages[-1], "1 in an exact list already")
     empty = place.write("empty.conf", "")
     done = run("confirm", "--config", empty, "--filter", place.filter, "--settings", place.settings, "--state",
                place.state, "--again", place.keys, status=1)
-    contains("\n".join(done.messages), f"add the line \"Blocklist {place.list}\", and \"Filter /var/lib/keyveto/"
-                                       "filter.pkbf\" if there is no Filter line, to ")
+    contains(done.said, f"add the line \"Blocklist {place.list}\", and \"Filter /var/lib/keyveto/filter.pkbf\" if "
+             "there is no Filter line, to ")
 
 
 def test_a_dry_run_keeps_nothing(place):
@@ -340,11 +337,10 @@ def test_answers_that_somebody_else_could_have_written_are_not_believed(place):
     absent = place.state / ".keyveto-not-confirmed"
     line = f"{place.true.id} {int(time.time())} {place.api.url}\n"
     for owner, mode in ((65534, 0o644), (0, 0o666), (0, 0o664)):
-        absent.write_text(line, encoding="ascii")
-        absent.chmod(mode)
+        write(absent, line).chmod(mode)
         os.chown(absent, owner, 0)
         done = place.run(place.keys, status=2)
-        contains("\n".join(done.messages), f"{absent}: others can write it; remove it")
+        contains(done.said, f"{absent}: others can write it; remove it")
         equal((done.out, place.api.asked()), (b"", []))
 
 
@@ -361,21 +357,18 @@ def test_a_file_in_the_place_of_the_list_is_left_alone(place):
     place.list.write_bytes(b"not a list")
     done = place.run(place.keys, status=1)
     equal(place.list.read_bytes(), b"not a list")
-    contains("\n".join(done.messages), str(place.list))
+    contains(done.said, str(place.list))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_keys_that_somebody_else_could_have_put_into_the_list_stay_out_of_one_that_logins_trust(place):
     """Else confirm would make them root's, and logins would refuse keys that nobody proved compromised."""
-    made = blocklist.Blocklist()
-    made.add(place.false.oracle, 1)
     for owner, mode in ((65534, 0o644), (0, 0o666), (0, 0o664)):
-        place.list.write_bytes(made.encode())
-        place.list.chmod(mode)
+        write(place.list, list_of(place.false)).chmod(mode)
         os.chown(place.list, owner, 0)
         done = place.run(f"{place.keys}:1", status=1)
-        contains("\n".join(done.messages), f"{place.list}: others can write it")
-        equal((place.list.read_bytes(), place.list.stat().st_uid), (made.encode(), owner))
+        contains(done.said, f"{place.list}: others can write it")
+        equal((place.list.read_bytes(), place.list.stat().st_uid), (list_of(place.false), owner))
     place.list.chmod(0o644)
     place.run(f"{place.keys}:1", status=1)
     equal(len(place.list.read_bytes()), 32)
@@ -398,8 +391,7 @@ def test_killed_at_any_system_call_the_list_has_only_keys_with_a_proof_and_the_n
 
     def confirm(*strace):
         command = ["strace", "-o", trace, "-e", "signal=none", *strace, KEYVETO, *place.arguments("--yes", place.keys)]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, check=False,
-                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        return attempt(*command, env=TRACED)
 
     def begin_again():
         for path in (*place.proofs.glob("*"), *place.state.glob(".*")):
@@ -627,7 +619,7 @@ def test_a_server_that_gives_no_answers_is_left_alone(place):
     place.api.site.missing = page(b"<html>", 200, HTML)
     done = place.run("--rate", "1000", place.keys, status=2)
     equal(len(place.api.asked()), 5)
-    contains("\n".join(done.messages), "45 keys were not asked about", "the server gives no answer",
+    contains(done.said, "45 keys were not asked about", "the server gives no answer",
              "0 confirmed, 0 not confirmed, 50 no answer")
 
 
@@ -647,8 +639,7 @@ def test_when_nobody_reads_the_answers_what_is_known_is_kept_and_no_more_is_aske
     place.keys.write_text(f"{place.true.line}\n{place.keys.read_text(encoding='ascii')}", encoding="ascii")
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([KEYVETO, *map(str, place.arguments("--rate", "1000", *more, place.keys))], stdout=write,
-                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+    done = attempt(KEYVETO, *place.arguments("--rate", "1000", *more, place.keys), stdout=write)
     os.close(write)
     equal((done.returncode, place.api.asked()), (2, [place.true.id]), done.stderr)
     contains(done.stderr, "50 keys were not asked about: the answers cannot be printed", "standard output: Broken pipe")
@@ -678,7 +669,7 @@ def test_retry_after_is_honoured(place, status):
     done = place.run(place.keys, status=1)
     equal([line.split(": ")[1] for line in done.lines if "AllowKey" not in line], ["confirmed", "not confirmed"])
     assert seen[1] - seen[0] >= 2, seen
-    contains("\n".join(done.messages), f"HTTP status {status}: waiting for 2 seconds, as it asks")
+    contains(done.said, f"HTTP status {status}: waiting for 2 seconds, as it asks")
 
 
 def test_a_date_in_retry_after_is_honoured(place):
@@ -694,7 +685,7 @@ def test_nobody_waits_for_a_day_and_the_rest_is_not_asked(place):
     done = place.run("--rate", "1000", place.keys, status=2)
     equal(len(place.api.asked()), 1)
     contains(done.out.decode(), "wants no question for 86400 seconds")
-    contains("\n".join(done.messages), "19 keys were not asked about")
+    contains(done.said, "19 keys were not asked about")
 
 
 def test_the_rate_is_kept(place):
@@ -749,17 +740,14 @@ def test_many_keys_go_on_after_a_cut_where_they_ended(place, request, how):
     # The key that was asked about when the run ended may be asked about again.
     assert len(set(before) | set(after)) == n + 1 and len(before) + len(after) <= n + 2, (len(before), len(after))
     contains(err, f"{n + 1} keys listed by filters only: 1 confirmed, {n} not confirmed, 0 no answer")
-    made = blocklist.Blocklist()
-    made.add(place.true.oracle, 1)
-    equal(place.list.read_bytes(), made.encode())
+    equal(place.list.read_bytes(), list_of(place.true))
     assert out.count("not confirmed") >= half - 1
 
 
 def test_a_terminal_sees_how_far_it_is(place):
     many_keys(place, 30)
     words = [KEYVETO, *place.arguments("--rate", "50", place.keys)]
-    done = subprocess.run(["script", "-qec", " ".join(map(str, words)), "/dev/null"], capture_output=True,
-                          text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL)
+    done = attempt("script", "-qec", " ".join(map(str, words)), "/dev/null")
     assert re.search(r"asking \d+ of 30 +\d+% [\d.]+/s", done.stdout), done.stdout[-2000:]
 
 
@@ -769,7 +757,7 @@ def test_bad_usage_says_what_to_give(place):
     for words, text in (((), "give a key, its fingerprint, a file, --log or --accounts"),
                         (("--log", "--accounts"), "not both"), (("--accounts", "x"), "takes no key"),
                         (("--rate", "0", "x"), "--rate"), (("--timeout", "x", "y"), "--timeout")):
-        contains("\n".join(place.run(*words, status=2).messages), text)
+        contains(place.run(*words, status=2).said, text)
     equal(place.api.asked(), [])
 
 
@@ -785,4 +773,4 @@ def test_only_root_can_ask_about_the_keys_of_the_machine(place, option):
                                        ("Source badkeys\nConfirm https://a", "before the first Source")))
 def test_a_mistake_in_confirm_is_told_with_its_line(place, line, why):
     place.settings.write_text(f"{line}\n", encoding="ascii")
-    contains("\n".join(place.run(place.keys, status=2).messages), f"{place.settings}:", why)
+    contains(place.run(place.keys, status=2).said, f"{place.settings}:", why)

@@ -11,6 +11,7 @@ import keys
 from brake_machine import machine
 from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, World, day
 from program import KEYVETO, PATIENCE, contains, equal, keyveto, make_filter
+from runs import tool
 
 pytestmark = pytest.mark.throwaway
 
@@ -37,7 +38,7 @@ def test_the_guard_refuses_the_key_until_it_is_removed(scratch):
         found = json.loads(keyveto("check", "--json", world.clean.path, status=1).stdout.splitlines()[0])
         equal((found["verdict"], found["lists"], found["sources"], found["reason"]),
               ("listed", ["keyveto.conf"], ["DenyKey"], "incident 4711"))
-        contains(keyveto("why", world.clean.path, status=0).stdout, "A DenyKey line of keyveto.conf names it",
+        contains(keyveto("why", world.clean.path, status=0).stdout, "A DenyKey line of keyveto.conf names it.\n",
                  "incident 4711", f"Once sshd asks keyveto, a login with it is refused.\n{NOT_YET}")
         contains(keyveto("deny", world.clean.fingerprint, "incident 4711", status=0).stdout, "named already")
         contains(keyveto("deny", "--remove", world.clean.fingerprint, status=0).stdout, "taken out: DenyKey")
@@ -202,8 +203,8 @@ def test_the_keys_of_a_krl_are_refused_by_what_ssh_keygen_lists(scratch):
     world = World(scratch)
     some = [keys.generate(scratch) for _ in range(4)]
     krl = scratch / "krl"
-    subprocess.run(["ssh-keygen", "-q", "-k", "-f", krl, "-s", some[3].path, "-"], check=True, text=True,
-                   input="serial: 5-9\n" + "".join(f"key: {one.key}\n" for one in some[:3]))
+    tool("ssh-keygen", "-q", "-k", "-f", krl, "-s", some[3].path, "-",
+         input="serial: 5-9\n" + "".join(f"key: {one.key}\n" for one in some[:3]), text=True)
     for words in (("deny", krl), ("check", krl), ("check", "-"), ("list", "create", scratch / "l", krl)):
         done = keyveto(*words, status=2, stdin=krl.open("rb"))
         contains(done.stderr, "KRL of OpenSSH: keyveto does not look into it: type ssh-keygen -Ql -f FILE | grep "

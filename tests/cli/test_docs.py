@@ -9,7 +9,8 @@ from pathlib import Path
 
 from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same_names
 from list_runs import write_list
-from program import KEYVETO, ROOT, contains, equal, keyveto
+from program import KEYVETO, ROOT, attempt, contains, equal, keyveto
+from samples import write
 
 MAN = ROOT / "man"
 PAGES = sorted(MAN.glob("*.[1-8]"))
@@ -76,7 +77,6 @@ def described_options(command):
 
 
 def test_each_commands_help_names_an_option_in_its_usage():
-    """Each command's --help names an option in its usage, and tells what it does."""
     for command in commands():
         usage, details = help_of(command).split("\n", 1)
         described = set(re.findall(r"^  (--[a-z0-9-]+)", details, re.MULTILINE))
@@ -96,7 +96,6 @@ def test_each_commands_help_is_a_line_for_each_option_and_the_page():
 
 
 def test_help_names_all_options_that_the_program_knows():
-    """--help names all options that the program knows, and no others."""
     table = re.compile(r'\{[\s\\]*\.name = "([a-z0-9-]+)",\s+\.(?:flag|choice|text|number|read) ')
     headers = sorted((ROOT / "cli").rglob("*.h"))
     known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
@@ -104,7 +103,6 @@ def test_help_names_all_options_that_the_program_knows():
 
 
 def test_each_commands_page_has_its_options_in_the_synopsis():
-    """Each command's page has its options in the synopsis, and no others."""
     for command in commands():
         same_names(f"the synopsis of {command}", synopsis_options(command), options_in(help_of(command)) - EVERYWHERE)
 
@@ -135,7 +133,6 @@ def source_text():
 
 
 def test_each_diagnostic_of_the_pages_is_a_message_of_the_program():
-    """Each diagnostic of a command's page is a message of the program."""
     source, found = source_text(), 0
     for page in {page_of(command) for command in commands()}:
         if ".Sh DIAGNOSTICS\n" not in read(page):
@@ -152,8 +149,8 @@ def test_keyveto_json_5_names_the_keys_of_all_objects(scratch):
     """keyveto-json(5) names the keys of all objects, and each command that has --json sends there."""
     (scratch / "unknown").write_text("ssh-foo AAAAB3NzaC1mb28AAAABeA==\n", encoding="ascii")
     demo = ROOT / "testdata/demo"
-    output = keyveto("check", "--all", "--json", "--filter", demo / "demo.pkbf", demo / "home", scratch / "unknown",
-                     ROOT / "testdata/elsewhere/freeipa.ldif").stdout
+    output = keyveto("check", "--all", "--json", "--filter", demo / "demo.pkbf", demo / "home",
+                     scratch / "unknown").stdout
     names = set(re.findall(r'"(\w+)":', output)) - {"SHA256"}
     contains(str(names), "fingerprint", "reason")
     page = section(JSON_PAGE, "check, audit and scan")
@@ -163,9 +160,9 @@ def test_keyveto_json_5_names_the_keys_of_all_objects(scratch):
                          read(ROOT / "cli/sshd/status.c"))
     marked = " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, "sshd status"), re.MULTILINE))
     same_names("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
-    one, two = (write_list(scratch / str(id), [(bytes(15), id)], "") for id in (1, 2))
-    for command, *files in (("filter info", demo / "demo.pkbf"), ("list info", one), ("list diff", one, two)):
-        printed = keyveto(*command.split(), "--json", *files, status=0).stdout
+    one = write_list(scratch / "l", [(bytes(15), 1)], "")
+    for command, file in (("filter info", demo / "demo.pkbf"), ("list info", one)):
+        printed = keyveto(*command.split(), "--json", file, status=0).stdout
         marked = " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, command), re.MULTILINE))
         same_names(f"{command} --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', printed))
     described = set()
@@ -225,14 +222,12 @@ def rendered(*argv):
 
 
 def test_each_manual_page_fits_on_a_terminal_of_80_columns():
-    """Each manual page fits on a terminal of 80 columns, by mandoc and by groff."""
     for page in PAGES:
         for argv in (("mandoc", "-Tutf8", f"-Owidth={COLUMNS}"), ("groff", "-mandoc", "-Tutf8", f"-rLL={COLUMNS}n")):
             equal([line for line in rendered(*argv, str(page)) if len(line) > COLUMNS], [], f"{page.name}, {argv[0]}")
 
 
 def test_the_manual_pages_that_are_named_are_there():
-    """The manual pages that pages and documents name are there."""
     have = {(page.stem, page.suffix[1:]) for page in PAGES}
     ours = re.compile(r"(?:pam_)?keyveto|pkbf")
     for page in PAGES:
@@ -255,15 +250,6 @@ def test_the_references_of_each_page_are_in_order():
         equal(named, sorted(named), page.name)
 
 
-def known_keywords():
-    return set(re.findall(r'strcasecmp\(word\[0\], "(\w+)"\)', read(ROOT / "lib/kv_config.c")))
-
-
-def update_keywords():
-    source = read(ROOT / "cli/upkeep/settings.c")
-    return {"Source", "Confirm", *re.findall(r'^\t\{ "(\w+)", [A-Z]+,', source, re.MULTILINE)}
-
-
 def keywords_are_documented(known, page, sample):
     listed = re.search(r"^The keywords are:\n(.*?)^\.El$", read(ROOT / page), LINES)[1]
     documented = re.findall(r"^\.It Cm (\w+)", listed, re.MULTILINE)
@@ -274,13 +260,13 @@ def keywords_are_documented(known, page, sample):
 
 
 def test_each_keyword_of_keyveto_conf_is_in_its_page_and_the_sample():
-    """Each keyword of keyveto.conf is in keyveto.conf(5), in order, and in the sample."""
-    keywords_are_documented(known_keywords(), "man/keyveto.conf.5", "etc/keyveto.conf")
+    known = re.findall(r'strcasecmp\(word\[0\], "(\w+)"\)', read(ROOT / "lib/kv_config.c"))
+    keywords_are_documented(set(known), "man/keyveto.conf.5", "etc/keyveto.conf")
 
 
 def test_each_keyword_of_update_conf_is_in_its_page_and_the_sample():
-    """Each keyword of update.conf is in keyveto-update.conf(5), in order, and in the sample."""
-    keywords_are_documented(update_keywords(), "man/keyveto-update.conf.5", "etc/update.conf")
+    known = re.findall(r'^\t\{ "(\w+)", [A-Z]+,', read(ROOT / "cli/upkeep/settings.c"), re.MULTILINE)
+    keywords_are_documented({"Source", "Confirm", *known}, "man/keyveto-update.conf.5", "etc/update.conf")
 
 
 def test_the_sample_keyveto_conf_is_valid(scratch):
@@ -298,9 +284,7 @@ def test_the_sample_update_conf_is_valid(scratch):
     """The sample update.conf is valid, its examples uncommented too, and says the defaults."""
     sample, config = read(ROOT / "etc/update.conf"), scratch / "update.conf"
     arguments = ("update", "--settings", config, "--filter", scratch / "f.pkbf", "--rollback")
-    keys = scratch / "never_listed"
-    keys.write_bytes((ROOT / "testdata/demo/compromised.pub").read_bytes())
-    keys.chmod(0o644)
+    keys = write(scratch / "never_listed", (ROOT / "testdata/demo/compromised.pub").read_bytes(), mode=0o644)
     for text in (sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE)):
         config.write_text(text.replace("/etc/keyveto/never_listed", str(keys)), encoding="utf-8")
         contains(keyveto(*arguments, status=2).stderr, "there is no previous one")
@@ -333,7 +317,6 @@ def anchors(document):
 
 
 def test_the_documents_links_lead_to_files():
-    """The documents' links lead to files and headings that are there."""
     found = 0
     for document in [*DOCUMENTS, ROOT / "tests/README.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)]+)\)", read(document)):
@@ -373,7 +356,6 @@ def test_the_layout_names_every_folder():
 
 
 def test_the_headings_are_there_for_those_who_are_sent_to_them():
-    """The headings are there for those who are sent to them, by documents and by messages."""
     there, quoted = [heading for document in DOCUMENTS for heading in headings(document)], []
     for document in DOCUMENTS[:-1]:     # SECURITY.md quotes a form of the repository's site
         text = re.sub(r"^    .*$|^```.*?^```$", "", read(document), flags=LINES)
@@ -388,7 +370,6 @@ def test_the_headings_are_there_for_those_who_are_sent_to_them():
 
 
 def test_make_targets_that_are_named_are_in_the_makefile():
-    """The documents' and the pages' make targets are in the Makefile."""
     targets = set(" ".join(re.findall(r"^([a-z -]+):", read(ROOT / "Makefile"), re.MULTILINE)).split())
     for text in map(read, (*DOCUMENTS, *PAGES)):
         named = set(re.findall(r"(?:`|&& |^ {4}|^)make ([a-z-]+)(?=`|\n| [A-Z_]+=)", text, re.MULTILINE))
@@ -404,10 +385,10 @@ def test_nothing_claims_more_than_the_page_of_platforms():
     equal(re.findall(r"^Recommends:.*(openssh-server.*)", control, re.MULTILINE), [f"openssh-server (>= 1:{oldest})"])
     equal(re.findall(r"^(\w+): +openssh-server(.*)", spec, re.MULTILINE),
           [("Recommends", f" >= {oldest}"), ("Conflicts", f" < {oldest}")])
-    roles = list((packaging / "ansible/roles").glob("*/meta/main.yml"))
+    roles = list((ROOT / "fleet/ansible/roles").glob("*/meta/main.yml"))
     of_roles = {name for role in roles for name in re.findall(r"^ {8}- (\w+)$", read(role), re.MULTILINE)}
     assert of_roles and {{"bookworm": "Debian 12", "trixie": "Debian 13"}.get(name, name) for name in of_roles} <= tried
-    documents = " ".join(" ".join(map(read, (*DOCUMENTS, packaging / "ansible/README.md"))).split())
+    documents = " ".join(" ".join(map(read, (*DOCUMENTS, ROOT / "fleet/ansible/README.md"))).split())
     systems = {number for named in re.findall(r"for root on Debian ([\d or]+)", documents)
                for number in re.findall(r"\d+", named)}
     assert systems and {f"Debian {number}" for number in systems} <= tried
@@ -417,7 +398,6 @@ def test_nothing_claims_more_than_the_page_of_platforms():
 
 
 def test_the_documents_examples_print_what_they_say_as_anybody(scratch):
-    """The documents' examples print what they say, as anybody and anywhere."""
     for name in ("build", "testdata"):
         (scratch / name).mkdir()
     (scratch / "build/keyveto").symlink_to(KEYVETO)
@@ -425,8 +405,7 @@ def test_the_documents_examples_print_what_they_say_as_anybody(scratch):
     ran = 0
     text = "".join(map(read, DOCUMENTS))
     for command, expected in re.findall(r"^    \$ (.*)\n((?:    [^$#].*\n)*)", text, re.MULTILINE):
-        done = subprocess.run(shlex.split(command), cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, check=False)
+        done = attempt(*shlex.split(command), cwd=scratch, stderr=subprocess.STDOUT)
         # Run by anybody but root, there is more to say of files that are not root's.
         actual = re.sub(r"; but a login would not trust it: .*|^keyveto: warning: .*\n", "", done.stdout,
                         flags=re.MULTILINE)
@@ -440,7 +419,7 @@ def test_commands_in_examples_have_only_options_that_there_are():
     for text in map(read, (*DOCUMENTS, *PAGES)):
         command = r"(?:check|audit|scan|why|confirm|spki|allow|(?:filter|list|sshd|config) \w+)"
         for line in re.findall(rf"^.*\bkeyveto {command} .*$", text, re.MULTILINE):
-            for name, rest in re.findall(r"\bkeyveto ((?:filter|list|sshd|config) \w+|\w+)([^|]*)", line):
+            for name, rest in re.findall(r"\bkeyveto ((?:filter|list|sshd|config) \w+|\w+)([^|&]*)", line):
                 if options_in(rest):
                     surplus = options_in(rest) - options_in(help_of(name))
                     assert not surplus, f"{line}: {surplus}"

@@ -4,14 +4,13 @@
 import os
 import shutil
 import signal
-import subprocess
 
 import pytest
 
 import keys
 from doctor_machine import (CONFIG, FILTER, GUARD, GUARDED, RANK, SESSION, STOCK_STACK, doctor, expect, injected,
                             running_sshd, expect_all_well)
-from program import PATIENCE, contains, equal, lacks
+from program import attempt, contains, equal, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -143,11 +142,9 @@ def can_log_in(folder, key, name):
     log = folder / "sshd.log"
     log.unlink(missing_ok=True)
     with running_sshd(folder, "-E", str(log), "-o", "LogLevel=VERBOSE", "-o", "UsePAM=no"):
-        done = subprocess.run(["ssh", "-F", "none", "-p", "20022", "-i", str(key), "-o", "BatchMode=yes",
-                               "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
-                               "-o", "UserKnownHostsFile=/dev/null", "-o", "PreferredAuthentications=publickey",
-                               f"{name}@127.0.0.1", "true"], capture_output=True, stdin=subprocess.DEVNULL,
-                              timeout=PATIENCE, check=False)
+        done = attempt("ssh", "-F", "none", "-p", "20022", "-i", key, "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes",
+                       "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o",
+                       "PreferredAuthentications=publickey", f"{name}@127.0.0.1", "true", text=False)
     return done.returncode == 0, log.read_text(encoding="utf-8", errors="replace")
 
 

@@ -10,7 +10,7 @@ import pytest
 import nosecret
 import sshkey
 from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, expect_all_well
-from program import SSHD, contains, equal, keyveto, make_library
+from program import SSHD, contains, equal, keyveto, preload
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -96,10 +96,7 @@ struct passwd *getpwent(void)
 
 def test_match_knows_accounts_that_are_not_listed(scratch, machine):
     """getpwnam finds such an account, getpwent does not."""
-    (scratch / "hide.c").write_text(HIDING, encoding="ascii")
-    make_library(scratch / "hide.so", scratch / "hide.c")
-    hidden = {"env": {**os.environ, "LD_PRELOAD": str(scratch / "hide.so"),
-                      "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}}
+    hidden = {"env": {**preload(scratch, HIDING), "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}}
     groups = Path("/etc/group").read_bytes()
     with open("/etc/passwd", "a", encoding="utf-8") as file:
         file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from doctor_machine import (CHECKS, CONFIG, DAY, DROP_IN, FILTER, GUARDED, RANK, SSHD_CONFIG, STACK, STOCK_STACK,
-                            doctor, expect_all_well)
+from doctor_machine import (CHECKS, CONFIG, DAY, DROP_IN, FILTER, GUARD, GUARDED, RANK, SESSION, SSHD_CONFIG, STACK,
+                            STOCK_STACK, doctor, expect_all_well)
 from program import KEYVETO, PATIENCE, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -60,6 +60,79 @@ def test_the_first_line_says_what_matters(machine, scratch):
     contains(first_line(), "guarded in part; 1 filter, 0 days old; 1 ")
     machine.sshd_config()
     contains(first_line(), "not guarded; 1 filter, 0 days old; ")
+
+
+def test_a_lock_out_stands_first(machine):
+    """Everybody is out, or everybody but listed keys of DenyKey is in. Where sshd does not ask, neither."""
+    lines = ["#"] * 6 + ["BlockListe /x"]
+    machine.config(*lines)
+    equal(keyveto("doctor", status=2).stdout.splitlines()[:2], [
+        "every login by key is refused: keyveto.conf line 7; type keyveto config edit",
+        "guarded; no list; 1 broken, 8 warnings"])
+    contains(keyveto("doctor", "--color=always", status=2).stdout,
+             "\033[1;31mevery login by key is refused\033[0m: keyveto.conf line 7;")
+    machine.config(*lines, "OnError allow")
+    equal(first_line(), "no key but those of DenyKey and the built-in ones is judged; everybody else gets in: "
+                        "keyveto.conf line 7; type keyveto config edit")
+    # config edit refuses such a file.
+    CONFIG.chmod(0o666)
+    equal(first_line(), f"every login by key is refused: {CONFIG}: writable by group or others")
+    CONFIG.chmod(0o644)
+    odd = "/var/lib/odd\x1b"
+    for more, said in (((), "every login by key is refused: "),
+                       (("OnError allow",), "a list is not consulted, and the keys that only it has get in: "),
+                       ((f"AllowKey {machine.clean.fingerprint}",),
+                        "every login by key, but those of AllowKey, is refused: "),
+                       ((f"AllowKey {machine.clean.fingerprint} until=2020-01-01",),
+                        "every login by key is refused: ")):
+        machine.config(f"Blocklist {odd}", *more)
+        equal(first_line(), f"{said}/var/lib/odd\\x1b: No such file or directory")
+    machine.config(*lines)
+    # One of both reads this file; an account is in without keyveto.
+    machine.sshd_config(GUARDED[0], f"{GUARDED[1]} --config /etc/keyveto/other.conf", *GUARDED[2:], "Match User games",
+                        " AuthorizedKeysCommand none", " AuthorizedKeysFile .ssh/mine")
+    contains(first_line(), "every login by key")
+    # Only the module asks, then nobody.
+    machine.sshd_config()
+    equal(first_line(), "every login by key is refused: keyveto.conf line 7; type keyveto config edit")
+    machine.pam(STOCK_STACK)
+    contains(first_line(), "not guarded; no list; ")
+    # Both of them read another file.
+    machine.sshd_config(GUARDED[0], f"{GUARDED[1]} --config /etc/keyveto/other.conf", GUARDED[2])
+    contains(first_line(), "guarded; no list; ")
+    machine.pam(STOCK_STACK)
+    machine.sshd_config(*GUARDED)
+    machine.config("Blocklist /nowhere")
+    contains(first_line("--filter", FILTER), "guarded; 1 filter, ")
+    machine.config()
+    equal(first_line(), "guarded; 1 filter, 0 days old; all is well")
+    # What sshd, or PAM, refuses by itself.
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+    FILTER.chmod(0o600)
+    contains(first_line(), f"every login by key is refused: nobody cannot read {FILTER}: ")
+    machine.config("OnError allow")
+    contains(first_line(), "guarded; 1 filter, ")
+    # What it cannot read of keyveto.conf is OnError, too.
+    CONFIG.chmod(0o600)
+    contains(first_line(), f"every login by key is refused: nobody cannot read {CONFIG}: ")
+    CONFIG.chmod(0o644)
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nosuchone")
+    contains(first_line(), "every login by key is refused: AuthorizedKeysCommandUser nosuchone: there is no such ac")
+    machine.config()
+    GUARD.chmod(0o777)
+    machine.sshd_config(*GUARDED)
+    contains(first_line(), f"every login by key is refused: {GUARD}")
+    GUARD.chmod(0o755)
+    machine.pam(SESSION + STOCK_STACK)
+    # PAM does not ask who may write the module.
+    machine.module.chmod(0o664)
+    contains(first_line(), "guarded; 1 filter, ")
+    machine.module.chmod(0o755)
+    machine.module.rename(f"{machine.module}.aside")
+    contains(first_line(), "every login by key is refused: ", str(machine.module))
+    machine.pam(SESSION.replace("requisite", "optional") + STOCK_STACK)
+    contains(first_line(), "guarded; 1 filter, ")
+    Path(f"{machine.module}.aside").rename(machine.module)
 
 
 def first_line(*words):

@@ -14,11 +14,11 @@ from doctor_machine import (
     DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, expect_all_well, injected, running_sshd)
 from openssh import has_service_name
 from program import SSHD, contains, equal, keyveto, lacks, wait_until
+from samples import write
 
-pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "machine")]
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_names_arguments_that_bypass_the_guard(scratch):
     """The arguments are those of a running sshd."""
     contains(expect_all_well()["service"][0]["found"], "no sshd listens")
@@ -54,7 +54,6 @@ SPELLINGS = [("-o", spelling) for spelling in (
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("words", SPELLINGS, ids=ascii)
-@pytest.mark.usefixtures("machine")
 def test_service_reads_an_option_as_sshd_does(scratch, words):
     """However it is spelt: sshd's title has it by strnvis(3), and without the quotes around it."""
     asked = subprocess.run([SSHD, "-T", *words], capture_output=True, text=True, check=False)
@@ -65,7 +64,6 @@ def test_service_reads_an_option_as_sshd_does(scratch, words):
                  "counts before")
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_advises_disable_before_an_option_is_moved(scratch):
     with running_sshd(scratch, "-o", "AuthorizedKeysCommand /usr/bin/eic %u %f"):
         remedy = doctor()[0]["service"][0]["remedy"]
@@ -75,7 +73,6 @@ def test_service_advises_disable_before_an_option_is_moved(scratch):
         assert -1 not in places and places == sorted(places), remedy
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_an_sshd_that_is_only_asked_does_not_listen(scratch):
     """sshd -T and the like answer a question, and end."""
     fifo, other = scratch / "included", scratch / "asked"
@@ -94,7 +91,6 @@ def test_service_an_sshd_that_is_only_asked_does_not_listen(scratch):
                 process.kill()
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_names_another_configuration_file(scratch):
     """Also one that the defaults of the service name."""
     other = scratch / "sshd_config"
@@ -108,15 +104,12 @@ def test_service_names_another_configuration_file(scratch):
     expect_all_well()
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_an_sshd_by_another_name_may_have_another_pam_service(scratch):
     alias = scratch / "other-sshd"
     alias.symlink_to(SSHD)
     # A later sshd shows its PAM service, which its name does not change.
-    later = scratch / "sshd"
-    later.write_text(f"#!/bin/sh\ncase $* in *-T*) echo pamservicename sshd;; esac\nexec {SSHD} \"$@\"\n",
-                     encoding="ascii")
-    later.chmod(0o755)
+    later = write(scratch / "sshd",
+                  f"#!/bin/sh\ncase $* in *-T*) echo pamservicename sshd;; esac\nexec {SSHD} \"$@\"\n", mode=0o755)
     with running_sshd(scratch, executable=alias) as process:
         if not has_service_name():
             expect("service", "warning", f"process {process.pid}: its PAM service is other-sshd")
@@ -145,7 +138,6 @@ def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
     assert machine.listed
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_reports_what_it_cannot_read(scratch):
     def spoilt(path, call, error):
         return injected("-P", path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}")["service"]
@@ -170,14 +162,12 @@ def test_service_reports_what_it_cannot_read(scratch):
         contains(str(spoilt(f"/proc/{process.pid}/exe", "readlink", "ENOENT")), "no sshd listens")
 
 
-@pytest.mark.usefixtures("machine")
 def test_service_a_listener_with_a_cut_title_is_one(scratch):
     with running_sshd(scratch, "-o", "UsePAM=no", env={}) as process:
         lacks(Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8"), "[listener]")
         expect("service", "warning", f"process {process.pid}: its arguments are cut off: sshd: {SSHD} -D")
 
 
-@pytest.mark.usefixtures("machine")
 def test_syslog_without_a_listener_is_reported():
     Path("/dev/log").unlink()
     expect("syslog", "warning", "/dev/log: No such file")

@@ -3,15 +3,17 @@
 
 import contextlib
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from doctor_machine import FILTER, doctor, expect, expect_all_well
+from doctor_machine import CONFIG, FILTER, doctor, expect, expect_all_well
 from program import ROOT, contains, equal, keyveto
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "machine")]
 
+DEMO = ROOT / "testdata/demo/compromised.pub"
 SETTINGS = Path("/etc/keyveto/update.conf")
 CRON = Path("/etc/cron.d/keyveto-update")
 SYSTEMD = Path("/run/systemd/system")
@@ -50,6 +52,15 @@ def booted_by_systemd(*states):
             SYSTEMD.rmdir()
 
 
+@contextlib.contextmanager
+def cron_daemon(folder):
+    """A process of that name."""
+    shutil.copy("/bin/sleep", folder / "cron")
+    with subprocess.Popen([folder / "cron", "1000"]) as process:
+        yield
+        process.kill()
+
+
 def finds(status, *parts):
     """The one finding of the check. Another one may need more of systemd than there is."""
     found, _ = doctor()
@@ -75,17 +86,42 @@ def test_a_filter_that_nobody_fetches_is_no_finding():
         finds("ok")
 
 
-def test_without_systemd_cron_keeps_a_filter_current():
+def test_without_systemd_cron_keeps_a_filter_current(scratch):
     SETTINGS.write_text(FOLLOWS, encoding="utf-8")
     found = expect("update", "warning", f"no line of cron runs keyveto update: nobody keeps {FILTER} current")
     contains(found["update"][0]["remedy"], "copy /usr/share/keyveto/cron/keyveto-update to /etc/cron.d")
-    CRON.write_text("# 1 2 * * * root keyveto update\n", encoding="utf-8")
-    expect("update", "warning", "no line of cron runs keyveto update")
+    for line in ("# 1 2 * * * root keyveto update", "1 2 * * * root keyveto update --dry-run"):
+        CRON.write_text(f"{line}\n", encoding="utf-8")
+        expect("update", "warning", "no line of cron runs keyveto update")
     shutil.copy(ROOT / "packaging/cron/keyveto-update", CRON)
-    expect_all_well()
+    finds("warning", f"a line of cron runs keyveto update, but no cron daemon was seen: nobody keeps {FILTER} current")
+    with cron_daemon(scratch):
+        expect_all_well()
 
 
-def test_with_systemd_the_timer_or_a_line_of_cron_keeps_it_current():
+def test_a_line_of_cron_fetches_only_what_it_or_the_settings_name(scratch):
+    """Without a source it fetches the free list, and nothing else."""
+    free = FILTER.with_name("badkeys.dat")
+    keyveto("list", "create", free, DEMO, status=0)
+    for path in (FILTER, free):
+        path.with_name(f".{path.name}.keyveto-update").write_text('{"held": 0}\n', encoding="utf-8")
+    with cron_daemon(scratch):
+        for line, settings, consulted, lost in (
+                ("keyveto update", "", f"Blocklist {free}", None), ("keyveto update", "", f"Filter {FILTER}", FILTER),
+                ("keyveto update", f"Source x\n{FOLLOWS}Target /x\n", f"Blocklist {free}", free),
+                ("keyveto update", "Source badkeys\n", f"Blocklist {free}", None),
+                ("keyveto update --source badkeys", FOLLOWS, f"Blocklist {free}", None),
+                ("keyveto update && curl https://example.com", "", f"Filter {FILTER}", FILTER),
+                ("/usr/bin/keyveto update https://example.com/x", "", f"Filter {FILTER}", None)):
+            CRON.write_text(f"1 2 * * * root {line}\n", encoding="utf-8")
+            SETTINGS.write_text(settings, encoding="utf-8")
+            CONFIG.write_text(f"{consulted}\n", encoding="utf-8")
+            finds(*("warning", f"no source in {SETTINGS} fetches {lost}, as keyveto update did once") if lost else
+                  ("ok",))
+    free.unlink()
+
+
+def test_with_systemd_the_timer_or_a_line_of_cron_keeps_it_current(scratch):
     SETTINGS.write_text(FOLLOWS, encoding="utf-8")
     shutil.copy(ROOT / "packaging/cron/keyveto-update", CRON)       # does nothing where systemd is
     for states in ((), ("is-active",), ("is-enabled",)):
@@ -96,7 +132,7 @@ def test_with_systemd_the_timer_or_a_line_of_cron_keeps_it_current():
     with booted_by_systemd("is-active", "is-enabled"):
         finds("ok")
     CRON.write_text("1 2 * * * root keyveto update --quiet\n", encoding="utf-8")
-    with booted_by_systemd():
+    with booted_by_systemd(), cron_daemon(scratch):
         finds("ok")
 
 

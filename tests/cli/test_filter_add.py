@@ -6,7 +6,6 @@ import os
 import pty
 import random
 import struct
-import subprocess
 import time
 
 import pkbf
@@ -14,7 +13,7 @@ import pytest
 import sshkey
 from filter_runs import (EPOCH, MEMORY_TIMES, PUBLISHED, any_line, ed25519_blob, environment, information, key_lines,
                          make, names, parse, peak_memory, published, run, start, without_proc)
-from program import KEYVETO, PATIENCE, check, equal
+from program import KEYVETO, attempt, check, equal
 
 KNOWN_FILTERS = {
     (2, 4): "2940693fc9323eb32c667a815f509cbd8a1ea76db19a4c81360ccabfe7a23b9b",
@@ -271,8 +270,8 @@ def test_many_keys_without_o_tmpfile(scratch):
     """The file for the keys has a name for a moment."""
     rnd = random.Random(17)
     f, lines = make(scratch / "f", 2, 30), key_lines(rnd, 17000)
-    done = subprocess.run([*without_proc(), KEYVETO, "filter", "add", f], input="".join(lines).encode(),
-                          capture_output=True, env=environment(EPOCH), timeout=PATIENCE, check=False)
+    done = attempt(*without_proc(), KEYVETO, "filter", "add", f, text=False, input="".join(lines).encode(),
+                   env=environment(EPOCH))
     equal(done.returncode, 0, done.stderr)
     check(b": 17000 added, 0 there already" in done.stderr, done.stderr)
     equal(names(scratch), ["f"], "files")

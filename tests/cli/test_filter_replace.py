@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import stat
-import subprocess
 import time
 from pathlib import Path
 
@@ -17,6 +16,8 @@ import pytest
 import pkbf
 from filter_runs import PUBLISHED, as_nobody, make, names, run, start, without_proc
 from program import KEYVETO, PATIENCE, check, equal
+from runs import tool
+from samples import write
 
 
 def test_through_a_symbolic_link_its_target_is_replaced(scratch):
@@ -57,8 +58,7 @@ def test_owner_and_mode_stay_and_a_new_file_follows_the_umask(scratch):
             equal((after.st_mode, after.st_uid, after.st_gid), (before.st_mode, before.st_uid, before.st_gid), name)
     for mask, prefix in ((0o022, []), (0o077, []), (0o002, []), (0o027, without_proc())):
         f.unlink()
-        subprocess.run([*prefix, KEYVETO, "filter", "create", f, "--hashes", "3", "--length", "10"], check=True,
-                       umask=mask, stderr=subprocess.DEVNULL)
+        tool(*prefix, KEYVETO, "filter", "create", f, "--hashes", "3", "--length", "10", umask=mask)
         equal(stat.S_IMODE(f.stat().st_mode), 0o644 & ~mask, f"mode with umask {mask:o}")
 
 
@@ -79,8 +79,7 @@ def test_a_file_that_is_not_a_filter_is_never_replaced(scratch):
             folder = scratch / "folder"
             folder.mkdir()
             f = folder / "f"
-            f.write_bytes(content)
-            f.chmod(0o640)
+            write(f, content).chmod(0o640)
             before = f.stat()
             unforced = forced(words, f, other)[:-1]
             for bad in (unforced, ["add", f], ["merge", f, f]):
@@ -115,8 +114,7 @@ class Victim:
         self.folder = tmp / "victim"
         self.folder.mkdir(mode=0o755)
         self.secret = self.folder / "shadow"
-        self.secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
-        self.secret.chmod(0o600)
+        write(self.secret, b"root:*:19000:0:99999:7:::\n").chmod(0o600)
         self.filter = make(self.folder / "filter", 3, 12)
         self.before = self.state()
 

@@ -6,6 +6,7 @@ import os
 import random
 import resource
 import shlex
+import shutil
 import signal
 import stat
 import struct
@@ -18,7 +19,7 @@ from pathlib import Path
 import pkbf
 from filter_runs import (EPOCH, PUBLISHED, any_line, as_nobody, environment, information, key_lines, make, names,
                          published, run, start, without_proc)
-from program import KEYVETO, PATIENCE, check, equal, mount_namespace, wait_until, wait_until_read
+from program import KEYVETO, PATIENCE, attempt, check, equal, mount_namespace, wait_until, wait_until_read
 
 
 def wait_until_later(path):
@@ -46,14 +47,9 @@ def lock_of(path):
     return path.with_name(f".{path.name}.lock")
 
 
-def new_of(path):
-    return path.with_name(f".{path.name}.keyveto-new")
-
-
 def in_mount_namespace(script):
     """Runs a shell script in a mount namespace."""
-    done = subprocess.run([*mount_namespace(), "sh", "-euc", script], capture_output=True,
-                          env=environment(EPOCH), timeout=PATIENCE, check=False)
+    done = attempt(*mount_namespace(), "sh", "-euc", script, text=False, env=environment(EPOCH))
     check(done.returncode == 0, f"in a mount namespace: status {done.returncode}: {done.stderr.decode()}")
     return done.stdout.decode()
 
@@ -131,7 +127,6 @@ def kill_at_random(tmp, rnd, prefix):
 
 
 def test_killed_at_any_moment_the_filter_is_old_or_new(scratch):
-    """Killed at any moment, the filter is the old or the new one."""
     kill_at_random(scratch, random.Random(21), [])
 
 
@@ -141,7 +136,7 @@ def test_killed_without_o_tmpfile_the_filter_is_old_or_new(scratch):
 
 def test_the_next_run_removes_what_a_killed_run_left(scratch):
     (scratch / "f").write_bytes(pkbf.Filter.create(3, 10).to_bytes())
-    new_of(scratch / "f").write_bytes(b"half a fil")
+    (scratch / ".f.keyveto-new").write_bytes(b"half a fil")
     lock_of(scratch / "f").touch(0o600)
     run("add", scratch / "f", stdin=PUBLISHED.encode())
     equal(names(scratch), ["f"], "files")
@@ -192,6 +187,21 @@ def test_a_reader_cannot_keep_writers_out(scratch):
     mode = lock_of(f).stat().st_mode
     process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
     equal(stat.S_IMODE(mode), 0o600, "mode of the lock file")
+
+
+def test_a_writer_that_waits_for_a_folder_that_is_removed_ends(scratch):
+    folder = scratch / "folder"
+    folder.mkdir()
+    f = make(folder / "f", 3, 10)
+    with lock_of(f).open("xb") as held:
+        lock_of(f).chmod(0o600)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        process = start("add", f)
+        wait_until(lambda: f" {process.pid} " in Path("/proc/locks").read_text(encoding="ascii"), "it waits")
+        shutil.rmtree(folder)
+    _, message = process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+    equal(process.returncode, 2, message)
+    check("cannot make or open the lock file .f.lock beside it: No such file" in message.decode(), message)
 
 
 def test_a_lock_file_that_is_a_trap_is_refused(scratch):
@@ -276,9 +286,8 @@ def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(scratch):
                 f.unlink()
             stdin = PUBLISHED.encode() if len(words) == 2 else b""
             redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
-            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, "filter", *map(str, words)],
-                                  input=stdin, capture_output=True, env=environment(EPOCH), timeout=PATIENCE,
-                                  check=False)
+            done = attempt("sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, "filter", *words, text=False,
+                           input=stdin, env=environment(EPOCH))
             content = f.read_bytes()
             if len(words) == 2 and closed & 1:
                 expected = (2, before)      # standard input is closed, so there are no keys

@@ -13,7 +13,8 @@ import subprocess
 import sys
 
 import pytest
-from program import KEYVETO, PATIENCE, ROOT, make_library
+from program import KEYVETO, ROOT, attempt, make_library
+from runs import tool
 from samples import empty_filter, made, write
 from test_walls import ENTRY, MARK, POWERS, no_asan
 
@@ -38,8 +39,7 @@ class Guard:
         filters = folder / "filter.pkbf"
         shutil.copy(empty_filter(), filters)
         filters.chmod(0o644)
-        subprocess.run([KEYVETO, "filter", "add", filters, write(folder / "listed", self.listed.line)],
-                       check=True, capture_output=True)
+        tool(KEYVETO, "filter", "add", filters, write(folder / "listed", self.listed.line))
         self.program = folder / GUARD.name
         shutil.copy(GUARD, self.program)
         self.program.chmod(0o755)
@@ -65,13 +65,11 @@ class Guard:
                                        self.folder / "home", "--type", kind, "--key", blob, *more)]
 
     def run(self, key, *more, before=(), **settings):
-        return subprocess.run([*before, *self.argv(key, *more)], stdin=subprocess.DEVNULL, capture_output=True,
-                              check=False, timeout=PATIENCE, **settings)
+        return attempt(*before, *self.argv(key, *more), text=False, **settings)
 
     def exploited(self, key, *more, flags=()):
         """What the guard could do once it had read the mark, and how it ended."""
-        self.results.write_bytes(bytes(4 + 64 * ENTRY.size))
-        self.results.chmod(0o666)
+        write(self.results, bytes(4 + 64 * ENTRY.size)).chmod(0o666)
         done = self.run(key, *more, before=("env", f"LD_PRELOAD={self.library(*flags)}"))
         found = self.results.read_bytes()
         entries = [ENTRY.unpack_from(found, 4 + i * ENTRY.size) for i in range(struct.unpack_from("I", found)[0] + 1)]
@@ -116,11 +114,8 @@ def test_where_the_kernel_refuses_the_answer_is_the_same(guard):
 
 @no_asan
 def test_walls_are_told(guard):
-    told = subprocess.run([guard.program, "--walls"], capture_output=True, check=True)
-    assert told.stdout == b"seccomp\n"
-    refused = subprocess.run(["env", f"LD_PRELOAD={guard.library('-DNO_SECCOMP')}", guard.program, "--walls"],
-                             capture_output=True, check=True)
-    assert refused.stdout == b"none\n"
+    assert tool(guard.program, "--walls") == b"seccomp\n"
+    assert tool("env", f"LD_PRELOAD={guard.library('-DNO_SECCOMP')}", guard.program, "--walls") == b"none\n"
 
 
 # The calls below FIRST_REFUSED that a guard keeps, on x86-64: it has what is open, memory, time, and itself.
@@ -162,9 +157,8 @@ NOT_TRIED = {"exit", "exit_group", "pause", "rt_sigreturn", "restart_syscall", "
 
 
 def errnos_of_calls(library, how, numbers):
-    done = subprocess.run([sys.executable, "-c", CALLS, library, how, *map(str, numbers)], capture_output=True,
-                          text=True, check=True, timeout=PATIENCE)
-    return {int(number): int(error) for number, error in (line.split() for line in done.stdout.splitlines())}
+    said = tool(sys.executable, "-c", CALLS, library, how, *numbers, text=True)
+    return {int(number): int(error) for number, error in (line.split() for line in said.splitlines())}
 
 
 # A datagram goes where the socket is connected to, and nowhere else; and the calls of i386 are no way around.
@@ -191,10 +185,9 @@ I386 = "int getpid_by_i386(void) { int r = 20; __asm__ volatile(\"int $0x80\" : 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the calls of i386 are made by x86-64")
 def test_a_guard_sends_to_syslogd_alone(scratch):
     library = scratch / "calls.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c",
-                    write(scratch / "i386.c", I386)], check=True)
-    done = subprocess.run([sys.executable, "-c", SENDS, library], capture_output=True, text=True, check=False,
-                          timeout=PATIENCE)
+    tool("cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c",
+         write(scratch / "i386.c", I386))
+    done = attempt(sys.executable, "-c", SENDS, library)
     # A kernel without them kills the process.
     assert (done.returncode, done.stdout) in ((0, f"other -{errno.ENOSYS}\n"), (-signal.SIGSEGV, "")), done
 
@@ -204,10 +197,8 @@ def test_a_guard_sends_to_syslogd_alone(scratch):
 def test_each_call_that_there_is_is_kept_or_refused(scratch):
     """The kernel's header has the calls. A filter that forgets one, or takes one more, fails."""
     library = scratch / "calls.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c"],
-                   check=True)
-    header = subprocess.run(["cc", "-E", "-dM", "-include", "sys/syscall.h", "-xc", "/dev/null"], capture_output=True,
-                            text=True, check=True).stdout
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c"], check=True)
+    header = tool("cc", "-E", "-dM", "-include", "sys/syscall.h", "-xc", "/dev/null", text=True)
     calls = {name: int(number) for name, number in re.findall(r"^#define __NR_(\w+) (\d+)$", header, re.MULTILINE)}
     assert len(calls) > 300
     kept = {name: number for name, number in calls.items() if name in KEPT}

@@ -47,13 +47,18 @@ def test_a_command_that_is_mistyped_is_asked_for():
     for name in sorted(names - {"why"}):
         for word in set(mistyped(name)) - names:
             contains(keyveto(word, status=2).stderr, f"keyveto: unknown command {word}; did you mean {name}?\n")
-    contains(keyveto("filter", "inof", status=2).stderr, "unknown command filter inof; did you mean info?\n")
+    equal(keyveto("filter", "inof", status=2).stderr, "keyveto: unknown command filter inof; did you mean info?\n"
+                                                      "keyveto: type keyveto filter --help, which names all\n")
+    for word, name in (("status", "sshd status"), ("explain", "why"), ("ban", "deny"), ("block", "deny"),
+                       ("revoke", "deny")):
+        equal(keyveto(word, status=2).stderr, f"keyveto: unknown command {word}; did you mean {name}?\n"
+                                              "keyveto: type keyveto --help, which names all\n")
     for word in ("x", "ch", "zzz", "files", "checking-keys", "", "c" * 300):
         assert "did you mean" not in keyveto(word, status=2).stderr, word
 
 
 def test_an_option_that_is_mistyped_is_asked_for():
-    for command in ("check", "sshd enable", "filter create", "list diff"):
+    for command in ("check", "sshd enable", "filter create", "list info"):
         options = options_in(help_of(command).split("\n", 1)[0])
         for option in sorted(options - {"--all", "--yes"}):
             # No letters that begin the option alone: these are taken for it.

@@ -24,7 +24,7 @@ FILES = {
     "cli/check/check.c": '#include "keys/pem.h"\n#include "check/part.h"\n',
     "cli/check/part.h": "",
     "cli/audit/audit.h": '#include "base/io.h"\n',
-    "cli/main.c": '#include "check/part.h"\n#include "sqlite3.h"\n',
+    "cli/main.c": '#include "check/part.h"\n#include "curl.h"\n',
 }
 
 

@@ -15,7 +15,7 @@ from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto
 from runs import tool
 from samples import made
 
-VERBS = ("create", "add", "merge", "diff", "patch", "info", "verify", "explain")
+VERBS = ("create", "add", "merge", "info", "verify", "explain")
 
 
 def write_lines(path, lines):
@@ -317,28 +317,9 @@ def test_a_list_beyond_the_limit_of_a_login_is_refused_unread(scratch):
     with huge.open("wb") as file:
         file.truncate((1 << 32) + 16)
     for words in (["merge", path, path, huge], ["add", huge, made()["rsa"].public], ["verify", huge],
-                  ["diff", path, huge], ["explain", huge, made()["rsa"].public]):
+                  ["explain", huge, made()["rsa"].public]):
         contains(keyveto_list(*words, status=2)[1][0], f"{huge}: has 268435457 records; the most that a login takes is "
                                                        "268435456")
-
-
-def test_diff_tells_what_came_and_went_by_source(scratch):
-    rnd = random.Random(13)
-    both, gone, new = (random_records(rnd, count, ids=(1, 13)) for count in (1000, 30, 50))
-    old = write_list(scratch / "old", both + gone, "13 debianssl\n")
-    fresh = write_list(scratch / "new", both + new, "13 debianssl\n1 git\n")
-    out, _ = keyveto_list("diff", "--all", old, fresh)
-    lines = out.splitlines()
-    expected = {f"-{digest.hex()} {'debianssl' if number == 13 else 'id1'}" for digest, number in gone}
-    expected |= {f"+{digest.hex()} {'debianssl' if number == 13 else 'git'}" for digest, number in new}
-    equal({line for line in lines if line[0] in "+-"}, expected, "records")
-    equal(lines[-1], "30 gone, 50 new, of 1030 and 1050 records", "sum")
-    contains(out, f"\ngone debianssl {sum(number == 13 for _, number in gone)}\n",
-             f"\nnew git {sum(number == 1 for _, number in new)}\n")
-    report = json.loads(keyveto_list("diff", "--json", old, fresh)[0])
-    equal((report["gone"], report["added"]), (30, 50), "JSON")
-    equal(sum(one["records"] for one in report["added_by_source"]), 50, "JSON by source")
-    equal(keyveto_list("diff", old, old)[0], "0 gone, 0 new, of 1030 and 1030 records\n", "the same list")
 
 
 def test_info_tells_date_size_and_sources(scratch):
@@ -374,7 +355,7 @@ def test_verify_finds_any_damage_and_names_the_record(scratch):
         path.write_bytes(data[:size])
         contains(keyveto_list("verify", path, status=2)[1][0], f"has {size} bytes, which are no whole records")
     for other in (scratch, scratch / "none", "/dev/null"):
-        for words in (["verify", other], ["info", other], ["explain", other, "/dev/null"], ["diff", other, other],
+        for words in (["verify", other], ["info", other], ["explain", other, "/dev/null"],
                       ["merge", scratch / "out", other]):
             contains(keyveto_list(*words, status=2)[1][0], f"{other}: ")
 
@@ -408,7 +389,7 @@ def test_a_run_that_is_refused_leaves_nothing_behind(scratch):
     path = write_list(scratch / "l", random_records(random.Random(18), 10))
     before = path.read_bytes()
     for words in (["add", path, scratch / "none"], ["add", scratch / "none"], ["merge", path, path],
-                  ["create"], ["add"], ["merge", path], ["diff", path], ["info"], ["verify"], ["explain", path]):
+                  ["create"], ["add"], ["merge", path], ["info"], ["verify"], ["explain", path]):
         done = keyveto_list(*words, status=0 if words == ["merge", path, path] else 2)
         assert done[1], f"no message about {words}"
     equal((names(scratch), path.read_bytes()), (["l"], before), "files")

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import sshkey
-from program import KEYVETO, PATIENCE, ROOT, contains, copy_programs, equal, lacks, wait_until
+from program import KEYVETO, PATIENCE, ROOT, attempt, contains, copy_programs, equal, keyveto, lacks, wait_until
 from publisher import LIST, MANIFEST, Publisher, listing, records
 from runs import as_nobody, nothing_raw
+from samples import empty_filter, write
 from update_place import authority
 
 DEMO = ROOT / "testdata/demo/compromised.pub"
@@ -45,9 +46,8 @@ class User:
         return folder
 
     def write_settings(self, path, more=""):
-        path.write_text(f"CAFile {self.scratch}/ca.pem\nProxy none\nTimeout 20\nSource badkeys\n"
-                        f"URL {self.publisher.site.url(MANIFEST)}\n{more}", encoding="utf-8")
-        path.chmod(0o644)
+        write(path, f"CAFile {self.scratch}/ca.pem\nProxy none\nTimeout 20\nSource badkeys\n"
+                    f"URL {self.publisher.site.url(MANIFEST)}\n{more}").chmod(0o644)
 
     def environment(self, changes):
         made = {"PATH": os.environ["PATH"], "HOME": str(self.home), **changes}
@@ -57,9 +57,8 @@ class User:
         return as_nobody(str(self.program), *map(str, words))
 
     def run(self, *words, status=None, stdin=subprocess.DEVNULL, cwd="/", **environment):
-        done = subprocess.run(self.arguments(*words), env=self.environment(environment), cwd=cwd, text=True,
-                              capture_output=True, timeout=PATIENCE, check=False,
-                              **({"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}))
+        done = attempt(*self.arguments(*words), env=self.environment(environment), cwd=cwd,
+                       **{"input": stdin} if isinstance(stdin, str) else {"stdin": stdin})
         nothing_raw((done.stdout + done.stderr).encode())
         if status is not None:
             equal(done.returncode, status, done.stdout + done.stderr)
@@ -199,11 +198,13 @@ def test_two_updates_at_once_leave_one_whole_list(user):
 def test_without_any_list_each_says_what_to_type(user):
     add_demo_key(user)
     done = user.run("check", status=2)
-    contains(done.stderr, f"keyveto: checking {user.ssh} with no list\n", "type \"keyveto update\" for the free list")
+    contains(done.stderr, f"keyveto: checking {user.ssh} with no list\n",
+             "keyveto: no list is installed yet: type keyveto update\n")
+    lacks(done.stderr, "No such file")
     user.publisher.site.pages.clear()
     done = user.update(status=2)
-    contains(done.stderr, "HTTP status 404", "where a firewall stands, put a Proxy, the URL of a mirror, or the Index "
-             f"of a folder below \"Source badkeys\" in {user.settings}\n", f"{user.list}: there is still no list\n")
+    contains(done.stderr, "HTTP status 404", "where a firewall stands, put a Proxy or the URL of a mirror "
+             f"below \"Source badkeys\" in {user.settings}\n", f"{user.list}: there is still no list\n")
 
 
 def test_verdicts_have_colours_if_they_are_asked_for(user):
@@ -211,8 +212,7 @@ def test_verdicts_have_colours_if_they_are_asked_for(user):
     user.update(status=0)
     plain = user.run("check", "--all", status=1).stdout
     lacks(plain, "\033")
-    done = subprocess.run(user.arguments("check", "--all", "--color=always"), env=user.environment({}), cwd="/",
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = attempt(*user.arguments("check", "--all", "--color=always"), env=user.environment({}), cwd="/")
     equal(done.stdout, plain.replace(": listed: ", ": \033[1;31mlisted\033[0m: "))
 
 
@@ -252,7 +252,7 @@ def test_only_what_concerns_the_user_is_said_of_a_list(user):
     equal(user.run(*words, status=1).stderr, "keyveto: 1 key in 1 file: 1 listed, 0 clean\n")
     if os.geteuid() != 0:
         return
-    done = subprocess.run([KEYVETO, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = keyveto(*words)
     equal(done.stderr, f"keyveto: warning: {user.home}: directory is not owned by root: a login would not trust this "
                        "file\nkeyveto: 1 key in 1 file: 1 listed, 0 clean\n")
     user.folder.chmod(0o777)
@@ -269,14 +269,12 @@ DEMO_KEYS = ROOT / "testdata/demo/home/.ssh/authorized_keys"
 def configure(user):
     """Returns the list of the machine: it has the RSA key of DEMO_KEYS, and the own one will have the other."""
     machine = user.scratch / "machine.dat"
-    machine.write_bytes(listing(*[sshkey.parse_line(line) for line in DEMO_KEYS.read_bytes().splitlines()
-                                  if line.startswith(b"ssh-rsa")]))
-    machine.chmod(0o644)
+    write(machine, listing(*[sshkey.parse_line(line) for line in DEMO_KEYS.read_bytes().splitlines()
+                             if line.startswith(b"ssh-rsa")])).chmod(0o644)
     shutil.copy(DEMO_KEYS, user.ssh / "authorized_keys")
     CONFIG.parent.mkdir(exist_ok=True)
     CONFIG.parent.chmod(0o755)
-    CONFIG.write_text(f"Blocklist {machine}\n", encoding="ascii")
-    CONFIG.chmod(0o644)
+    write(CONFIG, f"Blocklist {machine}\n").chmod(0o644)
     return machine
 
 
@@ -297,9 +295,8 @@ def test_without_an_own_list_nobody_is_asked_for_a_place_for_one(user):
         equal(done.stderr, "")
     # Nor whoever has no home at all.
     for words, out in ((("check", listed), f"[{machine} id13]"), (("scan", "localhost:1"), "")):
-        done = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", user.program, *words],
-                              env={"PATH": os.environ["PATH"]}, cwd="/", stdin=subprocess.DEVNULL, text=True,
-                              capture_output=True, timeout=PATIENCE, check=False)
+        done = attempt("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", user.program, *words,
+                       env={"PATH": os.environ["PATH"]}, cwd="/")
         contains(done.stdout, out)
         lacks(done.stderr, "HOME")
     contains(user.run("scan", "--timeout", "1", "localhost:1", HOME=theirs).stderr, "1 server: ")
@@ -345,8 +342,7 @@ def test_the_lists_of_the_machine_count_beside_the_own_one(user):
     contains(done.stderr, f"checking {user.ssh} with {machine}, {user.list}\n")
     # Root's check is that of the machine alone, and so is one with a named configuration.
     lacks(user.run("check", "--config", CONFIG, status=1).stdout, str(user.list))
-    done = subprocess.run([KEYVETO, "check"], capture_output=True, text=True, timeout=PATIENCE, check=False,
-                          stdin=subprocess.DEVNULL, env=user.environment({}))
+    done = keyveto("check", env=user.environment({}))
     contains(done.stderr, f"checking {user.ssh} with {machine}\n")
     # What keyveto.conf allows is allowed.
     fingerprint = subprocess.run(["ssh-keygen", "-lf", DEMO], capture_output=True, text=True, check=True)
@@ -368,8 +364,7 @@ def test_update_without_arguments(user):
     contains(done.stderr, "note: where a firewall stands, write \"Source badkeys\" into a file, ",
              "keyveto update --settings FILE\n", f"{user.list}: there is still no list\n")
     # What is no source leaves the free list.
-    machine.write_text("Timeout 20\nProxy none\n", encoding="ascii")
-    machine.chmod(0o644)
+    write(machine, "Timeout 20\nProxy none\n").chmod(0o644)
     contains(user.run("update", status=2).stderr, f"{user.list}: there is still no list\n")
     user.write_settings(machine)
     contains(user.run("update", status=0).stdout, f"{user.list}: installed, 101 records")
@@ -381,6 +376,66 @@ def test_update_without_arguments(user):
              f"{user.list}: stays as it is")
 
 
+def as_root(user, *words, status):
+    done = subprocess.run([KEYVETO, *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                          stdin=subprocess.DEVNULL, env=user.environment({}), umask=0o077)
+    equal(done.returncode, status, done.stdout + done.stderr)
+    return done
+
+
+@pytest.mark.throwaway
+def test_root_without_a_configuration_gets_the_free_list(user):
+    """Its folder is made. Commands that only look consult it, and say that no login does."""
+    add_demo_key(user)
+    state, listed = Path("/var/lib/keyveto"), Path("/var/lib/keyveto/badkeys.dat")
+    shutil.rmtree(state, ignore_errors=True)
+    shutil.rmtree(CONFIG.parent, ignore_errors=True)
+    equal(as_root(user, "check", status=2).stderr.splitlines()[0],
+          "keyveto: no list is installed yet: type keyveto update")
+    as_root(user, "update", "--dry-run", status=2)
+    assert not state.exists()
+    for line in ("AllowedSigners /etc/keyveto/signers", f"Target {listed}", "Format badkeys"):
+        write(CONFIG.parent / "update.conf", f"{line}\n").chmod(0o644)
+        lacks(as_root(user, "update", status=2).stderr, "there is still no list\n", "badkeys.info")
+    (CONFIG.parent / "update.conf").unlink()
+    contains(as_root(user, "update", status=2).stderr, f"{listed}: there is still no list\n")
+    user.write_settings(write(CONFIG.parent / "update.conf"))
+    contains(as_root(user, "update", status=0).stdout, f"{listed}: installed, 101 records of 2026-11-01\n")
+    equal([mode_of(path) for path in (state, listed)], [(0, 0o755), (0, 0o644)])
+    for words in (("check",), ("scan", "localhost:1"), ("why", DEMO.read_text(encoding="ascii"))):
+        done = as_root(user, *words, status={"check": 1, "scan": 2, "why": 0}[words[0]])
+        contains(done.stderr, f"keyveto: note: no login consults {listed}\n")
+    contains(as_root(user, "check", status=1).stdout, f"{user.ssh}/authorized_keys:1: listed: ", f"[{listed} git]\n")
+    lacks(done.stdout, "is refused")
+    contains(done.stdout, "No login consults that list.\n")
+    for words in (("check",), ("scan", "localhost:1")):
+        lacks(as_root(user, *words, "--quiet", status=1 if words[0] == "check" else 2).stderr, "no login")
+    # An ordinary user without a list has that of the machine.
+    contains(user.run("check", status=1).stderr, f"checking {user.ssh} with {listed}\n")
+    # A filter of the machine counts beside it, as before a line names one.
+    shutil.copy(empty_filter(), state / "filter.pkbf")
+    contains(as_root(user, "check", status=1).stderr, f"with {state}/filter.pkbf, {listed}\n")
+    # Of logins audit says what they do. A broken list that none consults stops nothing.
+    lacks(as_root(user, "audit", "--user", "root", status=0).stderr, str(listed))
+    whole = listed.read_bytes()
+    listed.write_bytes(b"x")
+    contains(as_root(user, "check", status=0).stderr, f"keyveto: note: {listed}: ",
+             ": not consulted; type keyveto update, or remove it\n")
+    listed.write_bytes(whole)
+    # A line that names a file which got lost is told. Nothing stands in for it.
+    for line in (f"Filter {state}/filter.pkbf\n", f"Blocklist {listed}.lost\n"):
+        (state / "filter.pkbf").unlink(missing_ok=True)
+        CONFIG.write_text(line, encoding="ascii")
+        done = as_root(user, "check", status=2)
+        contains(done.stderr, f"{line.split()[1]}: No such file or directory\n",
+                 "keyveto: correct it with keyveto config edit, or name a filter with --filter FILE, ")
+        lacks(done.stdout + done.stderr, f"{listed} ", "no list is installed")
+    CONFIG.write_text("", encoding="ascii")
+    contains(as_root(user, "check", status=1).stdout, f"[{listed} git]\n")
+    for path in (CONFIG, CONFIG.parent / "update.conf", listed):
+        path.unlink()
+
+
 @pytest.mark.throwaway
 def test_update_fetches_what_the_settings_of_the_machine_name(user):
     machine = Path("/etc/keyveto/update.conf")
@@ -388,11 +443,8 @@ def test_update_fetches_what_the_settings_of_the_machine_name(user):
     machine.parent.chmod(0o755)
     mine = user.home / "mine.pkbf"
     nothing = user.publisher.site.url("/nothing")
-    for lines in (f"URL {nothing}\nTarget {mine}\n", f"Source mine\nURL {nothing}\nTarget {mine}\n",
-                  f"Index {nothing}\nTarget {mine}\nAllowedSigners {user.scratch}/signers\n"):
-        (user.scratch / "signers").write_text(DEMO.read_text(encoding="ascii"), encoding="ascii")
-        machine.write_text(f"CAFile {user.scratch}/ca.pem\nProxy none\n{lines}", encoding="utf-8")
-        machine.chmod(0o644)
+    for lines in (f"URL {nothing}\nTarget {mine}\n", f"Source mine\nURL {nothing}\nTarget {mine}\n"):
+        write(machine, f"CAFile {user.scratch}/ca.pem\nProxy none\n{lines}").chmod(0o644)
         user.publisher.asked()
         done = user.run("update", status=2)
         contains(done.stderr, "HTTP status 404", f"{mine}: there is still no filter\n")

@@ -33,12 +33,9 @@ def test_byte_order_marks_crlf_indents_and_blanks_at_line_ends(scratch):
     text = key.convert("-pubout").decode()
     for data in ("\ufeff" + text, text.replace("\n", "\r\n"), text.replace("\n", " \t\n"),
                  "".join("    " + line for line in text.splitlines(True)), text.replace("KEY-----\n", "KEY-----\n\n"),
-                 text.rstrip("\n"), text.replace("\n-----END", "-----END", 0), "\ufeff" + ssh2_of(key)):
+                 text.rstrip("\n"), text.replace("\n-----END", "-----END", 0),
+                 "\ufeff" + ssh2(blob_of(key.name, key.spki))):
         same_spki(write(scratch / "file", data), key.spki)
-
-
-def ssh2_of(key):
-    return ssh2(blob_of(key.name, key.spki))
 
 
 def test_an_unfinished_or_unknown_block_hides_no_key(scratch):

@@ -85,13 +85,13 @@ def test_versions_1_and_3_of_x_509_are_read(scratch):
     key, = made(scratch, "P-256")
     request = write(scratch / "request", key.certificate())
     first = tool("openssl", "x509", "-req", "-in", request, "-signkey", key.private, "-set_serial", "0")
-    if b"Version: 3" in tool("openssl", "x509", "-noout", "-text", stdin=first):    # OpenSSL 3.4 and later
+    if b"Version: 3" in tool("openssl", "x509", "-noout", "-text", input=first):    # OpenSSL 3.4 and later
         first = tool("openssl", "req", "-x509", "-x509v1", "-key", key.private, "-subj", "/CN=name", "-config",
                      "/dev/null")
-    check(b"Version: 1" in tool("openssl", "x509", "-noout", "-text", stdin=first), "not version 1")
+    check(b"Version: 1" in tool("openssl", "x509", "-noout", "-text", input=first), "not version 1")
     write(scratch / "v1", first)
-    write(scratch / "v1.der", tool("openssl", "x509", "-outform", "DER", stdin=first))
-    write(scratch / "trusted", tool("openssl", "x509", "-trustout", "-setalias", "name", stdin=first))
+    write(scratch / "v1.der", tool("openssl", "x509", "-outform", "DER", input=first))
+    write(scratch / "trusted", tool("openssl", "x509", "-trustout", "-setalias", "name", input=first))
     for path in ("v1", "v1.der", "trusted"):
         same_spki(scratch / path, key.spki)
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from program import keyveto
 from proofs import ALGORITHM, HALF, Key, jws, proved, verify, write
 from raw_rsa import AFTER_KEY, BEFORE_KEY, SHA256_RSA, element
+from runs import tool
 
 SIGN_REQUEST, SIGN_RESPONSE = 13, 14    # draft-miller-ssh-agent
 RSA_SHA2_256 = 2
@@ -39,8 +40,7 @@ class Agent:
         self.blob = base64.b64decode(key.line.split()[1])
         self.process = subprocess.Popen(["ssh-agent", "-D", "-a", self.path], stdout=subprocess.PIPE, text=True)
         assert "SSH_AUTH_SOCK" in self.process.stdout.readline()
-        subprocess.run(["ssh-add", "-q", "-"], input=key.pem(), text=True, check=True,
-                       env={**os.environ, "SSH_AUTH_SOCK": self.path})
+        tool("ssh-add", "-q", "-", input=key.pem(), env={**os.environ, "SSH_AUTH_SOCK": self.path}, text=True)
 
     def stop(self):
         self.process.terminate()

@@ -11,11 +11,10 @@ import lzma
 import os
 import random
 import resource
-import subprocess
 
 import pytest
 
-from program import KEYVETO, PATIENCE, contains
+from program import contains, keyveto
 from proofs import DER, Key, jws, proved, request, verify, write
 from raw_rsa import RawKey, element, integer, primes
 
@@ -31,8 +30,8 @@ def fixture_factors():
 
 def run_within(seconds, *words, status):
     """Runs keyveto proof verify. The kernel kills it if it takes more processor time."""
-    done = subprocess.run([KEYVETO, "proof", "verify", *words], capture_output=True, text=True, timeout=PATIENCE,
-                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
+    done = keyveto("proof", "verify", *words,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
     assert done.returncode == status, done.stderr[-2000:]
     return done
 

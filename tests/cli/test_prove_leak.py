@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: ISC
-"""docs/prove_leak.py: the request that a finder's private key signs, verified by keyveto, cryptography and openssl."""
+"""fleet/prove_leak.py: the request that a finder's private key signs, verified by keyveto, cryptography and openssl."""
 
 import errno
 import os
 import pty
-import subprocess
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import PrivateFormat, PublicFormat
 
-from program import PATIENCE, ROOT, contains, equal
+from program import ROOT, attempt, contains, equal
 from proofs import DER, MAKE, NO_SECURITY_AFFORDED, SUBJECT, TRUE, Key, proved, verify, write
 from runs import tool
 
-SCRIPT = ("/usr/bin/python3", str(ROOT / "docs/prove_leak.py"))
+SCRIPT = ("/usr/bin/python3", str(ROOT / "fleet/prove_leak.py"))
 OPENSSH, PKCS8, TRADITIONAL = PrivateFormat.OpenSSH, PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL
 FORMS = [(form, kind) for form, kinds in ((OPENSSH, ("rsa", "p256", "p384", "p521", "ed25519")), (PKCS8, MAKE),
                                           (TRADITIONAL, ("rsa", "p256", "p384", "p521"))) for kind in kinds]
@@ -22,8 +21,7 @@ FORMS = [(form, kind) for form, kinds in ((OPENSSH, ("rsa", "p256", "p384", "p52
 
 def prove(path):
     """Runs it without a terminal."""
-    return subprocess.run([*SCRIPT, path], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
-                          check=False, start_new_session=True)
+    return attempt(*SCRIPT, path, text=False, start_new_session=True)
 
 
 def prove_on_terminal(path, passphrase):

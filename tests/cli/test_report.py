@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto report joins audits as a second implementation does, in all forms, and stands hostile ones."""
+"""keyveto-report joins audits as a second implementation does, in all forms, and stands hostile ones."""
 
 import csv
 import html
@@ -9,19 +9,16 @@ import os
 import random
 import re
 import subprocess
-import sys
 import time
 from collections import Counter
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from fleet_audits import (COLUMNS, Join, cell, key_object, random_fleet, random_fingerprint, random_header, random_key,
                           random_owners)
 from fleet_weeks import Weeks, random_weeks
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, keyveto, lacks
-from runs import nothing_raw, run
-from sarif_schema import complaints
+from program import PATIENCE, REPORT, attempt, contains, equal, keyveto, lacks
+from runs import nothing_raw, peak_of
 
 HEADER = {"header": True, "format": 1, "host": "web1", "time": "2026-11-23T13:20:00Z", "whole": True, "all": False,
           "versions": {"keyveto": "0.1.0", "sshd": None, "os": None}, "lists": [], "doctor": None,
@@ -45,8 +42,12 @@ def listed(account="alice", line=1, rnd=None, **more):
     return {**key_object(rnd, random_key(rnd), "listed", account, line), "fingerprint": random_fingerprint(rnd), **more}
 
 
+def report(*words, **options):
+    return keyveto(*words, program=REPORT, **options)
+
+
 def rows_of(*words, status=None):
-    done = keyveto("report", "--csv", *words, status=status)
+    done = report("--csv", "-", *words, status=status)
     return list(csv.DictReader(io.StringIO(done.stdout, newline="")))
 
 
@@ -65,21 +66,19 @@ def test_all_forms_say_what_a_second_implementation_says(scratch, seed):
     join = Join(paths, hosts, now)
     owners = random_owners(rnd, scratch / "owners", list(join.owners))
     join = Join(paths, hosts, now, owners=owners)
-    page, log = scratch / "page.html", scratch / "log.sarif"
+    page, table = scratch / "page.html", scratch / "table.csv"
     everything = ["--all"] if seed % 2 else []
-    words = ["report", "--hosts", hosts, "--owners", owners, "--csv", "--html", page, "--sarif", log, *everything,
-             *paths]
-    done = subprocess.run([KEYVETO, *words], capture_output=True, timeout=PATIENCE, check=False)
-    equal(done.returncode, join.status, done.stderr)
-    parsed = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    words = ["--hosts", hosts, "--owners", owners, *paths]
+    done = report("--csv", table, "--html", page, *everything, *words, status=join.status)
+    equal(done.stdout, "")
+    parsed = list(csv.reader(io.StringIO(table.read_bytes().decode(), newline="")))
     equal(parsed[0], COLUMNS)
     expected = Counter(tuple(cell(row.get(name)) for name in COLUMNS) for row in join.rows())
     same(Counter(map(tuple, parsed[1:])), expected)
     compare_pages(data_of(page), join.page(bool(everything)))
-    compare_sarif(json.loads(log.read_text(encoding="ascii")), list(join.rows()))
-    text = run("report", "--hosts", hosts, "--owners", owners, *paths)
-    nothing_raw(text.out)
-    compare_text(text.out.decode(), join)
+    text = report(*words).stdout
+    nothing_raw(text.encode())
+    compare_text(text, join)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -87,21 +86,20 @@ def test_what_changed_is_what_a_second_implementation_says(scratch, seed):
     older, newer = random_weeks(random.Random(seed), scratch, int(time.time()))
     audits = sorted(newer.glob("*.json"))
     page = scratch / "page.html"
-    done = subprocess.run([KEYVETO, "report", "--since", older, "--csv", "--html", page, *audits],
-                          capture_output=True, timeout=PATIENCE, check=False)
+    done = report("--since", older, "--csv", "-", "--html", page, *audits)
     rows = list(Weeks(older, newer).rows())
-    parsed = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    parsed = list(csv.reader(io.StringIO(done.stdout, newline="")))
     same(Counter(map(tuple, parsed[1:])), Counter(tuple(cell(row.get(name)) for name in COLUMNS) for row in rows))
     changes = data_of(page)["changes"]
     same(Counter((one[0], one[2], one[3], one[4], one[12]) for one in changes),
          Counter((row["finding"], row["host"], row.get("account"), row.get("fingerprint"), row["message"])
                  for row in rows))
-    text = run("report", "--since", older, *audits)
-    nothing_raw(text.out)
-    equal("\nNothing changed since the older audits.\n" in text.out.decode(), not rows)
+    text = report("--since", older, *audits).stdout
+    nothing_raw(text.encode())
+    equal("\nNothing changed since the older audits.\n" in text, not rows)
     for row in rows:
         if row.get("verdict") == "listed":
-            contains(text.out.decode(), row["fingerprint"])
+            contains(text, row["fingerprint"])
 
 
 def compare_pages(actual, expected):
@@ -116,26 +114,6 @@ def compare_pages(actual, expected):
     actual["gone"].sort(key=str)
     expected["gone"].sort(key=str)
     equal(actual, expected)
-
-
-def compare_sarif(log, rows):
-    equal(complaints(log), [])
-    rows = [row for row in rows if row["finding"] not in ("shared", "unique")]
-    found = log["runs"][0]["results"]
-    equal(Counter(one["ruleId"] for one in found), Counter(row["finding"] for row in rows))
-    places = Counter()
-    for one in found:
-        where = one["locations"][0]["physicalLocation"]
-        parts = urlsplit(where["artifactLocation"]["uri"])
-        places[one["ruleId"], unquote(parts.netloc), unquote(parts.path), where.get("region", {}).get("startLine"),
-               one["properties"].get("account"), one["properties"].get("comment"),
-               one["properties"].get("guarded"), one["properties"].get("owner"), one["properties"].get("team")] += 1
-    expected = Counter()
-    for row in rows:
-        file = row.get("file") or ""
-        expected[row["finding"], row["host"], file if file.startswith("/") else "/", row.get("line"),
-                 row.get("account"), row.get("comment"), row["guarded"], row.get("owner"), row.get("team")] += 1
-    same(places, expected)
 
 
 def same(actual, expected):
@@ -179,13 +157,13 @@ def test_one_audit_of_one_host(scratch):
                         {"login": True, "account": "alice", "fingerprint": key["fingerprint"], "type": "RSA",
                          "verdict": "listed", "last_seconds": 1795000000, "from": "192.0.2.7", "logins": 3,
                          "log": "journal", "in_file": True}, {**END, "listed": 1, "status": 1})
-    done = keyveto("report", audit, status=1)
+    done = report(audit, status=1)
     contains(done.stdout, "listed keys that get in now: 0 accounts on 0 hosts; not known whether they do: 1 account on "
              "1 host\n1 host audited, 1 with listed keys\n1 key, 1 listed, in 1 place, 1 seen nowhere else\n",
              "\nAccounts whose last key is listed\n  web1\n    alice: 2 of 2 keys are listed, and no other lets in\n",
              f"\nListed keys\n  web1\n    alice /home/alice/.ssh/authorized_keys:3: ssh-rsa 2048 {key['fingerprint']} "
              "[debianssl] work laptop; last came in 2026-11-18T11:06:40Z from 192.0.2.7\n")
-    equal(done.stderr, "keyveto: 1 host: 1 listed key in 1 place of 1 host, 0 without a whole audit\n")
+    equal(done.stderr, "keyveto-report: 1 host: 1 listed key in 1 place of 1 host, 0 without a whole audit\n")
 
 
 @pytest.mark.parametrize("guarded, first, heading, fate", [
@@ -199,7 +177,7 @@ def test_who_gets_in_now_comes_first(scratch, guarded, first, heading, fate):
     audit = write_audit(scratch / "a.json", header(sshd=sshd), *keys,
                         {"summary": True, "account": "alice", "keys": 2, "listed": 2, "usable": 0},
                         {**END, "listed": 3, "status": 1})
-    out = keyveto("report", audit, status=1).stdout
+    out = report(audit, status=1).stdout
     equal(out.splitlines()[0], f"listed keys that get in now: {first}")
     contains(out, f"\nListed keys\n  {heading}\n", f"    alice: 2 of 2 keys are listed, and no other lets in{fate}\n")
     equal("\nAccounts that listed keys get into now\n  web1 (not guarded)\n    alice: /home/alice/.ssh/authorized_keys"
@@ -224,17 +202,17 @@ def test_a_listed_ca_of_trusted_user_ca_keys_gets_in(scratch, is_open, part, n):
 
 def test_nothing_listed_and_nothing_missing_is_status_0(scratch):
     audit = write_audit(scratch / "a.json", header(), {**listed(), "verdict": "clean"}, END)
-    out = keyveto("report", audit, status=0).stdout
+    out = report(audit, status=0).stdout
     contains(out, "1 host audited\n1 key, 0 listed, in 0 places, 1 seen nowhere else\n",
              "\nKeys seen nowhere else\n  clean: ")
     equal(out.count("\n\n"), 1)
     hosts = scratch / "hosts"
     hosts.write_text("WEB1\n", encoding="ascii")
-    keyveto("report", "--hosts", hosts, audit, status=0)
+    report("--hosts", hosts, audit, status=0)
     hosts.write_text("a\n", encoding="ascii")
-    keyveto("report", "--hosts", hosts, audit, status=0)
+    report("--hosts", hosts, audit, status=0)
     hosts.write_text("web1\nweb2\n", encoding="ascii")
-    contains(keyveto("report", "--hosts", hosts, audit, status=2).stdout, "\nHosts without an audit\n  web2: ")
+    contains(report("--hosts", hosts, audit, status=2).stdout, "\nHosts without an audit\n  web2: ")
 
 
 @pytest.mark.parametrize("audit, expected", [
@@ -251,13 +229,13 @@ def test_nothing_listed_and_nothing_missing_is_status_0(scratch):
     ids=["empty", "cut", "unanswered", "headless", "format", "lost", "unjudged", "problems", "unknown-types", "after"])
 def test_what_is_missing_is_told_and_is_status_2(scratch, audit, expected):
     path = write_audit(scratch / "a.json", *audit)
-    contains(keyveto("report", path, status=2).stdout, expected.replace("AUDIT", str(path)))
+    contains(report(path, status=2).stdout, expected.replace("AUDIT", str(path)))
 
 
 def test_a_listed_key_counts_before_what_is_missing(scratch):
     """As for check, audit and scan."""
     first = write_audit(scratch / "a.json", header(), listed(), {**END, "listed": 1})
-    keyveto("report", first, write_audit(scratch / "b.json"), scratch / "none.json", status=1)
+    report(first, write_audit(scratch / "b.json"), scratch / "none.json", status=1)
 
 
 LONG = b'{"file":"' + b"x" * (3 << 20) + b'"}\n'
@@ -265,28 +243,30 @@ LONG = b'{"file":"' + b"x" * (3 << 20) + b'"}\n'
 
 @pytest.mark.parametrize("line, why", [
     (b"\x00\x01\x02\n", "is no JSON object"), (b'{"a":1\n', "is no JSON object"), (b"[1]\n", "is no JSON object"),
-    (b'{"a":1,"a":2}\n', "duplicate"), (b'{"verdict":"listed"}\n', "without fingerprint"),
+    (b'{"a":1,"a":2}\n', "a name twice"), (b'{"verdict":"listed"}\n', "without fingerprint"),
     (b'{"verdict":"good"}\n', "its verdict is unknown"), (b'{"a":' + b"[" * 100000 + b"\n", "65536 values"),
     (b'{"a":' + b"[" * 3000 + b"\n", "is no JSON object"), (b'{"a":[' + b"1," * 100000 + b"1]}\n", "65536 values"),
     (b'{"verdict":"listed","line":1' + b"0" * 400 + b"}\n", "is no JSON object"), (b'{"x":"\xff\xfe"}\n', "no JSON"),
-    (b'{"x": \x1b[2J}\n', "invalid token near"), (b'{"x": \x01}\n', "invalid token near"),
-    (b'{"x":"\\ud800"}\n', "no JSON"), (b"nonsense\n", "is no JSON object"), (b"{}\n", "is no line of keyveto audit"),
+    (b'{"x": \x1b[2J}\n', "is no JSON object"), (b'{"x": \x01}\n', "is no JSON object"),
+    (b'{"x":"\\ud800"}\n', "no JSON"), (b'{"x":NaN}\n', "is no JSON object"), (b'{"x":-Infinity}\n', "no JSON"),
+    (b'{"x":1e999}\n', "too big"), (b'\xef\xbb\xbf{}\n', "no JSON"), (b"{'x':1}\n", "no JSON"),
+    (b"nonsense\n", "is no JSON object"), (b"{}\n", "is no line of keyveto audit"),
     (LONG, "is longer than 2 MiB"), (b'{"login":true}\n', "a login without"),
     (b'{"verdict":"error","fingerprint":null}\n', "a problem without file"),
     (json.dumps({**listed(), "fingerprint": "SHA256:\x1b[2J"}).encode() + b"\n", "without fingerprint"),
     (json.dumps({**listed(), "fingerprint": "SHA256:" + "A" * 44}).encode() + b"\n", "without fingerprint")],
-    ids=range(21))
+    ids=range(26))
 def test_a_line_that_cannot_be_used_is_named_and_the_rest_is_read(scratch, line, why):
     clean = listed(verdict="clean")
     path = write_audit(scratch / "odd\x1b.json", header(), line, clean, END)
-    done = keyveto("report", "--csv", path, status=2)
+    done = report("--csv", "-", path, status=2)
     contains(done.stderr, f"{scratch}/odd\\x1b.json:2: ", why)
     rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
     equal([(row["finding"], row["line"]) for row in rows], [("problem", "2"), ("unique", "1")])
     contains(rows[0]["message"], why)
     lacks(done.stdout + done.stderr, "\x01", "\x1b")
     data = scratch / "p.html"
-    run("report", "--html", data, path, status=2)
+    report("--html", data, path, status=2)
     equal([one["line"] for one in data_of(data)["hosts"][0]["problems"]], [2])
 
 
@@ -298,17 +278,17 @@ def test_numbers_that_no_audit_has_are_none(scratch, number):
     path = write_audit(scratch / "a.json", header(lists=lists, time_seconds=number),
                        listed(line=number, bits=number), {**END, "listed": 1, "accounts": number})
     page = scratch / "p.html"
-    keyveto("report", "--html", page, path, status=1)
+    report("--html", page, path, status=1)
     data = data_of(page)
     equal([data["hosts"][0]["time"], data["hosts"][0]["lists"][0]["revision"], data["keys"][0]["places"][0][3]],
           [None, None, 0])
-    keyveto("report", path, status=1)
+    report(path, status=1)
 
 
 def test_many_bad_lines_are_counted_and_not_all_printed(scratch):
     path = write_audit(scratch / "a.json", header(), b"x\n" * 500, END)
     page = scratch / "p.html"
-    done = keyveto("report", "--html", page, path, status=2)
+    done = report("--html", page, path, status=2)
     equal(len(done.stderr.splitlines()), 12)
     contains(done.stderr, f"{path}: 490 more lines cannot be used")
     host = data_of(page)["hosts"][0]
@@ -322,8 +302,7 @@ def test_an_audit_that_differs_in_time_only_has_not_changed(scratch):
                               "log": "journal", "in_file": True}, {**END, "listed": 1})
                  for name, seconds in (("a.json", 1795000000), ("b.json", 1795600000)))
     equal(rows_of("--since", then, now, status=1), [])
-    equal(keyveto("report", "--since", then, now, status=1).stdout.splitlines()[3:],
-          ["Nothing changed since the older audits."])
+    equal(report("--since", then, now, status=1).stdout.splitlines()[3:], ["Nothing changed since the older audits."])
 
 
 def test_older_audits_are_files_and_folders(scratch):
@@ -352,7 +331,7 @@ def test_an_older_audit_that_cannot_be_read_is_status_2(scratch, name):
     (scratch / "odd.json").write_bytes(b"\x00\xff\n")
     (scratch / "empty").mkdir()
     now = write_audit(scratch / "web1.json", header(), END)
-    done = keyveto("report", "--since", scratch / name, now, status=2)
+    done = report("--since", scratch / name, now, status=2)
     contains(done.stderr, f"{scratch}/{name}")
 
 
@@ -377,7 +356,7 @@ def test_hosts_of_one_name_are_told_apart_by_their_files(scratch):
     equal([(row["finding"], row["host"]) for row in rows if row["fingerprint"]], [("new", "web1")])
     equal({(row["finding"], row["host"]) for row in rows if not row["fingerprint"]},
           {("gone", "evil"), ("new", "web1")})
-    done = keyveto("report", "--since", scratch / "old", *(scratch / "new").iterdir(), status=1)
+    done = report("--since", scratch / "old", *(scratch / "new").iterdir(), status=1)
     contains(done.stderr, "each older audit needs its own --since")
 
 
@@ -388,9 +367,9 @@ def test_older_audits_of_a_host_in_files_of_several_names_are_told_of(scratch):
     folder.mkdir()
     write_audit(folder / "web1-1.json", header(time_seconds=1), END)
     now = write_audit(scratch / "web1-3.json", header(time_seconds=3), END)
-    lacks(keyveto("report", "--since", folder, now, status=0).stderr, said)
+    lacks(report("--since", folder, now, status=0).stderr, said)
     write_audit(folder / "web1-2.json", header(time_seconds=2), END)
-    done = keyveto("report", "--since", folder, now, status=0)
+    done = report("--since", folder, now, status=0)
     contains(done.stderr, said)
     contains(done.stdout, "the host has no older audit")
 
@@ -405,8 +384,8 @@ def test_what_no_list_in_use_could_know_is_not_clean(scratch):
     part = write_audit(scratch / "b.json", header(host="web2", lists=lists), unknown, other,
                        {**END, "clean": 9, "unsupported": 2})
     none = write_audit(scratch / "c.json", header(host="web3"), {**END, "clean": 4})
-    lacks(keyveto("report", covered, status=0).stdout, "no list in use could know")
-    out = keyveto("report", covered, part, none, status=2).stdout
+    lacks(report(covered, status=0).stdout, "no list in use could know")
+    out = report(covered, part, none, status=2).stdout
     contains(out, ", 6 that no list in use could know\n", "\nKeys that no list in use could know\n  web2\n    bob: "
              "/home/bob/.ssh/authorized_keys:7: unknown type of key\n    alice: ",
              "  web3\n    no list is in use: 4 keys were compared with none\n")
@@ -427,7 +406,7 @@ def test_owners_by_key_comment_and_account(scratch):
     owners.write_text(f'# whose keys\nkey {one["fingerprint"]} "Alice Example" platform # her old one\n'
                       'comment *@laptop "Alice Example" platform\naccount deploy Nobody\naccount b*@web? Bob\n',
                       encoding="ascii")
-    block = keyveto("report", "--owners", owners, audit, status=1).stdout.partition("\nListed keys by owner\n")[2]
+    block = report("--owners", owners, audit, status=1).stdout.partition("\nListed keys by owner\n")[2]
     place = "    web1 (guarded) {0} /home/{0}/.ssh/authorized_keys:{1}: ssh-rsa 2048 {2}"
     equal(block.splitlines()[:5],
           ["  Bob", place.format("bob", 3, three["fingerprint"]), "  Alice Example (platform)",
@@ -447,8 +426,8 @@ def test_owners_by_key_comment_and_account(scratch):
 def test_a_line_of_owners_that_is_none_is_an_error(scratch, line, why):
     owners = scratch / "owners"
     owners.write_bytes(b"# owners\n" + line)
-    done = keyveto("report", "--owners", owners, write_audit(scratch / "a.json", header(), END), status=2)
-    contains(done.stderr, f"keyveto: {owners}:", why)
+    done = report("--owners", owners, write_audit(scratch / "a.json", header(), END), status=2)
+    contains(done.stderr, f"keyveto-report: {owners}:", why)
     equal(done.stdout, "")
 
 
@@ -460,7 +439,7 @@ def test_two_hosts_of_one_name_are_both_told(scratch):
     equal([(row["finding"], row["file"]) for row in rows if row["finding"] == "twice"],
           [("twice", str(bad)), ("twice", str(good))])
     again = write_audit(scratch / "c.json", header(), END)
-    contains(keyveto("report", good, again, status=2).stdout, "Hosts of the same name\n")
+    contains(report(good, again, status=2).stdout, "Hosts of the same name\n")
 
 
 def test_a_file_is_the_audit_of_one_host(scratch):
@@ -472,14 +451,14 @@ def test_a_file_is_the_audit_of_one_host(scratch):
     for lines, number in ((first + second, 4), (first[:2] + second + second, 3)):
         path = write_audit(scratch / "a.json", *lines)
         text = path.read_text(encoding="utf-8")
-        for done, name in ((keyveto("report", "--csv", "--hosts", hosts, path, status=1), path),
-                           (keyveto("report", "--csv", "--hosts", hosts, "-", input=text, status=1), "-")):
-            assert f"keyveto: {name}:{number}: a second header: a file is the audit of one host" in done.stderr
+        for done, name in ((report("--csv", "-", "--hosts", hosts, path, status=1), path),
+                           (report("--csv", "-", "--hosts", hosts, "-", input=text, status=1), "-")):
+            assert f"keyveto-report: {name}:{number}: a second header: a file is the audit of one host" in done.stderr
             rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
             assert [(row["host"], row["line"]) for row in rows if row["finding"] == "listed"] == [("web1", "1")]
             assert [row["host"] for row in rows if row["finding"] == "missing"] == ["web2"]
             assert [row["host"] for row in rows if row["finding"] == "cut-off"] == ["web1"] * (number == 3)
-    keyveto("report", write_audit(scratch / "b.json", header(), END, header(host="web2"), END), status=2)
+    report(write_audit(scratch / "b.json", header(), END, header(host="web2"), END), status=2)
 
 
 def test_an_audit_is_of_one_of_the_expected_hosts(scratch):
@@ -498,23 +477,23 @@ def test_no_host_decides_what_the_key_of_another_is(scratch):
     liar = write_audit(scratch / "a.json", header(host="a"), {**key, "type": "ssh-rsa", "bits": 1024}, END)
     honest = [write_audit(scratch / f"{name}.json", header(host=name), key, END) for name in ("b", "c")]
     page = scratch / "page.html"
-    text = keyveto("report", liar, *honest, status=0).stdout
+    text = report(liar, *honest, status=0).stdout
     fp = key["fingerprint"]
     assert f"  clean: {fp} (audits disagree about it): 3 accounts on 3 hosts\n" in text
     assert (f"\nKeys about which audits disagree\n  {fp}\n    a: ssh-rsa 1024\n    b: ssh-ed25519 256\n"
             "    c: ssh-ed25519 256\n") in text
     for order in ([liar, *honest], [*honest, liar]):
-        keyveto("report", "--html", page, *order, status=0)
+        report("--html", page, *order, status=0)
         shown = data_of(page)["keys"][0]
         assert (shown["type"], shown["bits"]) == ("ssh-ed25519 or ssh-rsa", None)
-    assert "disagree" not in keyveto("report", *honest, status=0).stdout
+    assert "disagree" not in report(*honest, status=0).stdout
 
 
 def test_a_key_that_any_audit_lists_is_not_headed_clean(scratch):
     key = listed()
     clean_audit = write_audit(scratch / "a.json", header(host="a"), {**key, "verdict": "clean"}, END)
     audit = write_audit(scratch / "b.json", header(host="b"), key, {**END, "listed": 1})
-    text = keyveto("report", clean_audit, audit, status=1).stdout
+    text = report(clean_audit, audit, status=1).stdout
     block = text[text.index("\nKeys of several accounts\n"):].splitlines()[2:]
     assert block[0].startswith(f"  listed: {key['type']} ") and block[0].endswith(": 2 accounts on 2 hosts"), block
     assert [line.split(" /")[0] for line in block[1:3]] == ["    clean there: a alice", "    b alice"]
@@ -534,7 +513,7 @@ def test_a_csv_cell_is_no_formula_to_a_spreadsheet(scratch):
     comments = ["=1+1", "@x", "+1", "-1", " =1", '"=1', "a;=1", "a; =1", "＝1", "\t=1", "\r\n=1", "a=b", "x@y", "1-1"]
     path = write_audit(scratch / "a.json", header(), *(listed(line=n, comment=one) for n, one in
                                                        enumerate(comments, 1)), {**END, "listed": len(comments)})
-    out = keyveto("report", "--csv", path, status=1).stdout
+    out = report("--csv", "-", path, status=1).stdout
     shown = [row["comment"] for row in csv.DictReader(io.StringIO(out, newline="")) if row["finding"] == "listed"]
     equal(shown, ["'=1+1", "'@x", "'+1", "'-1", " '=1", "\"'=1", "a;'=1", "a; '=1", "'＝1", "\\x09=1", "\\x0d\\x0a=1",
                   "a=b", "x@y", "1-1"])
@@ -550,7 +529,7 @@ def test_the_page_holds_no_byte_of_a_key_that_html_could_take_for_its_own(scratc
                        listed(comment=hostile, account=hostile, file=hostile, sources=[hostile], type=hostile),
                        {**END, "listed": 1})
     page = scratch / "p.html"
-    keyveto("report", "--html", page, path, status=1)
+    report("--html", page, path, status=1)
     text = page.read_text(encoding="utf-8")
     block = text[text.index('id="data">') + 10:]
     block = block[:block.index("</script>")]
@@ -562,25 +541,52 @@ def test_the_page_holds_no_byte_of_a_key_that_html_could_take_for_its_own(scratc
     assert html.unescape(block) == block
 
 
+def test_a_report_replaces_a_report_alone(scratch):
+    audit = write_audit(scratch / "a.json", header(), END)
+    page, table = scratch / "p.html", scratch / "t.csv"
+    for option, path, other in (("--html", page, table), ("--csv", table, page)):
+        path.write_bytes(b"")       # as mktemp makes it
+        path.chmod(0o640)
+        for _ in range(2):
+            report(option, path, audit, status=0)
+            assert path.stat().st_size > 0 and path.stat().st_mode & 0o777 == 0o640
+        (scratch / "link").unlink(missing_ok=True)
+        (scratch / "link").symlink_to(path)
+        report(option, scratch / "link", audit, status=0)
+        assert (scratch / "link").is_symlink()
+        foreign = scratch / "foreign"
+        for content in (b"x\n", b"<!DOCTYPE html>\n<title>another</title>", b"finding,host\r\n", audit.read_bytes(),
+                        *([other.read_bytes()] if other.exists() else [])):
+            foreign.write_bytes(content)
+            done = report(option, foreign, audit, status=2)
+            contains(done.stderr, f"keyveto-report: {foreign}: is no such report, and is as it was")
+            equal(foreign.read_bytes(), content)
+        os.unlink(foreign)
+        for none in (scratch, "/dev/null"):
+            contains(report(option, none, audit, status=2).stderr, f"{none}: is no regular file")
+    equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "link", "p.html", "t.csv"])
+
+
 def test_the_files_are_written_whole_or_not_at_all(scratch):
     path = write_audit(scratch / "a.json", header(), END)
-    page, log = scratch / "p.html", scratch / "l.sarif"
-    page.write_text("<!DOCTYPE html>\nold", encoding="ascii")
-    keyveto("report", "--html", page, "--sarif", scratch / "no/such", path, status=2)
+    page = scratch / "p.html"
+    report("--html", page, "--csv", scratch / "no/such", path, status=2)
     equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "p.html"])
-    keyveto("report", "--html", page, "--sarif", log, path, status=0)
-    equal(complaints(json.loads(log.read_text(encoding="ascii"))), [])
-    equal(keyveto("report", "--html", page, path, status=0).stdout, "")
-    contains(page.read_text(encoding="utf-8"), "<!DOCTYPE html>")
+    equal(report("--html", page, path, status=0).stdout, "")
+    for words in ((), ("--csv", "-"), ("--html", "-")):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(["env", "-i", REPORT, *words, path], stdout=full, stderr=subprocess.PIPE, check=False)
+        equal((done.returncode, done.stderr.decode().splitlines()[-1]),
+              (2, "keyveto-report: standard output: No space left on device"))
 
 
 def test_a_full_disk_leaves_the_old_page(scratch):
     path, page = write_audit(scratch / "a.json", header(), END), scratch / "p.html"
-    page.write_text("old", encoding="ascii")
-    limit = ["prlimit", "--fsize=4096", str(KEYVETO), "report", "--html", str(page), str(path)]
-    done = subprocess.run(["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh", *limit], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
-    equal((done.returncode, page.read_text(encoding="ascii")), (2, "old"), done.stderr)
+    report("--html", page, path, status=0)
+    old = page.read_bytes()
+    limit = ["prlimit", "--fsize=4096", str(REPORT), "--html", str(page), str(path)]
+    done = attempt("sh", "-c", 'trap "" XFSZ; exec "$@"', "sh", *limit)
+    equal((done.returncode, page.read_bytes()), (2, old), done.stderr)
     equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "p.html"])
 
 
@@ -589,28 +595,20 @@ def test_bad_usage(scratch):
     for words in ((), ("--max-age", "x", path), ("--hosts", scratch / "none", path),
                   ("--owners", scratch / "none", path), ("--nonsense", path),
                   ("--html", scratch, path)):
-        done = keyveto("report", *words, status=2)
-        contains(done.stderr, "keyveto: ")
+        done = report(*words, status=2)
+        contains(done.stderr, "keyveto-report: ")
         equal(done.stdout, "")
 
 
 def test_an_audit_that_cannot_be_opened_is_a_host_that_is_not_known(scratch):
     good = write_audit(scratch / "a.json", header(), END)
-    done = keyveto("report", scratch, scratch / "web7.json", good, status=2)
-    contains(done.stderr, f"keyveto: {scratch}/web7.json: No such file or directory", "Is a directory")
+    done = report(scratch, scratch / "web7.json", good, status=2)
+    contains(done.stderr, f"keyveto-report: {scratch}/web7.json: No such file or directory", "Is a directory")
     contains(done.stdout, f"  web7 ({scratch}/web7.json): its audit cannot be read")
 
 
-def peak_of(*words):
-    """The memory that a run needs at its peak, in KiB, without what this process has."""
-    script = ("import os, sys\npid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,"
-              " file_actions=[(os.POSIX_SPAWN_OPEN, 1, '/dev/null', os.O_WRONLY, 0)])\n"
-              "_, status, usage = os.wait4(pid, 0)\nprint(os.waitstatus_to_exitcode(status), usage.ru_maxrss)")
-    done = subprocess.run([sys.executable, "-c", script, KEYVETO, *words], capture_output=True, text=True, check=True,
-                          timeout=PATIENCE)
-    status, peak = map(int, done.stdout.split())
-    assert status in (0, 1, 2), done.stderr
-    return peak
+def report_peak(*words):
+    return peak_of(REPORT, *words, statuses=(0, 1, 2))[0]
 
 
 @pytest.mark.long
@@ -627,11 +625,9 @@ def test_memory_does_not_grow_with_the_hosts(scratch):
                       "usable": 0} for one in keys]
         paths.append(write_audit(scratch / f"{number}.json", header(host=f"host{number}"), *keys, *summaries,
                                  {**END, "listed": 24}))
-    words = ["report", "--csv", "--html", scratch / "p.html", "--sarif", scratch / "l.sarif"]
-    few, many = peak_of(*words, *paths[:400]), peak_of(*words, *paths)
-    # The heap of AddressSanitizer keeps what was freed.
-    if not ADDRESS_SANITIZER:
-        assert many - few < 8 * 1024, (few, many)
+    words = ["--csv", scratch / "t.csv", "--html", scratch / "p.html"]
+    few, many = report_peak(*words, *paths[:400]), report_peak(*words, *paths)
+    assert many - few < 8 * 1024, (few, many)
     equal(len(data_of(scratch / "p.html")["hosts"]), 1200)
 
 
@@ -645,12 +641,11 @@ def test_a_long_line_needs_no_memory(scratch):
         file.seek(1 << 30)
         file.write(b'"}\n' + json.dumps(END).encode() + b"\n")
     small = write_audit(scratch / "small.json", header(), END)
-    done = keyveto("report", path, status=2)
+    done = report(path, status=2)
     contains(done.stderr, f"{path}:2: is longer than 2 MiB")
     lacks(done.stdout, "cut off")
-    peaks = [peak_of("report", one) for one in (small, path)]
-    if not ADDRESS_SANITIZER:
-        assert peaks[1] - peaks[0] < 8192, peaks
+    peaks = [report_peak(one) for one in (small, path)]
+    assert peaks[1] - peaks[0] < 8192, peaks
 
 
 def test_a_host_may_say_of_itself_what_it_wants_and_nothing_raw_comes_out(scratch):
@@ -661,9 +656,46 @@ def test_a_host_may_say_of_itself_what_it_wants_and_nothing_raw_comes_out(scratc
              {**END, "listed": 1}]
     path = write_audit(scratch / "a.json", *lines)
     silent = write_audit(scratch / "b.json", header(answered=False, reason=nasty, host=nasty))
-    nothing_raw(run("report", path, silent, status=1).out)
-    done = keyveto("report", "--csv", path, silent, status=1)
+    nothing_raw(report(path, silent, status=1).stdout.encode())
+    done = report("--csv", "-", path, silent, status=1)
     nothing_raw(done.stdout.encode().replace(b"\r\n", b"\n"))
+
+
+def test_no_type_of_a_value_breaks_a_report(scratch):
+    """Each member of each line with each of these: the others are still told, and nothing raw comes out."""
+    wrong = (None, True, -1, 1.5, 2**60, "", "\0\u202e\u2066=1\x1b[2J</script>", [], [[], {}, "a", 1], {}, {"a": 1})
+    whole = random_header(random.Random(1), "a", int(time.time()))
+    whole.update(lists=[{"kind": "list", "file": "/f", "revision": 1, "time_seconds": 1, "sha256": ""}], doctor={
+        "status": "broken", "checks": [{"check": "a", "status": "broken", "found": "b", "remedy": "c"}]})
+    lines = [listed(), {"summary": True, "account": "alice", "keys": 1, "listed": 1, "usable": 0},
+             {"login": True, "account": "alice", "fingerprint": listed()["fingerprint"], "type": "RSA", "from": "x",
+              "verdict": "listed", "last_seconds": 1, "log": "journal", "in_file": False},
+             {"file": "/f", "line": 1, "verdict": "error", "fingerprint": None, "reason": "x"}]
+    paths = [write_audit(scratch / "good.json", header(host="good"), listed(), {**END, "listed": 1})]
+
+    def spoilt(one):
+        """Every copy in which a member, also one further in, is something else."""
+        for name, value in one.items():
+            yield from ({**one, name: other} for other in wrong)
+            for inner in spoilt(value) if isinstance(value, dict) else ():
+                yield {**one, name: inner}
+            for inner in spoilt(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else ():
+                yield {**one, name: [inner]}
+    for one in (one for at in (whole, END) for one in spoilt(at)):
+        ends = [whole, *lines, one] if "end" in one else [one, *lines, END]
+        paths.append(write_audit(scratch / f"{len(paths)}.json", *ends))
+    paths.append(write_audit(scratch / "lines.json", whole, *(other for one in lines for other in spoilt(one)), END))
+    page, table = scratch / "p.html", scratch / "t.csv"
+    done = report("--html", page, "--csv", table, "--all", "--since", paths[-1], *paths, status=1)
+    lacks(done.stderr, "Traceback")
+    nothing_raw(done.stderr.encode())
+    equal(len(data_of(page)["hosts"]), len(paths))
+    # What differs from no character that a reader sees comes out nowhere.
+    for text in (page.read_text(encoding="utf-8"), table.read_text(encoding="utf-8")):
+        assert not re.search("[\0-\x08\x0b-\x1f\u202e\u2066]", text.replace("\r\n", "\n"))
+    texts = [text for host in data_of(page)["hosts"] for text in (host["name"], host["reason"] or "", host["os"] or "")]
+    assert not re.search("[\0-\x1f\u202e\u2066]", "".join(texts))
+    nothing_raw(report(*paths, status=1).stdout.encode())
 
 
 def test_a_host_cannot_make_the_report_take_for_ever(scratch):

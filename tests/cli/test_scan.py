@@ -16,6 +16,7 @@ import keys
 import nosecret_keys
 from openssh import without_penalties
 from program import KEYVETO, PATIENCE, SSHD, contains, equal, keyveto, lacks, make_filter
+from runs import tool
 from samples import write
 
 # As root, sshd and port 22 of the machine are used. Another user's servers disturb nothing.
@@ -226,8 +227,7 @@ def test_rsa_host_keys_of_1024_bits_and_old_algorithms_are_scanned(scratch):
 def test_a_host_certificate_is_passed_over(scratch):
     identities, bad = keys_and_filter(scratch, 0, FOUR_TYPES[:1])
     ca = keys.generate(scratch)
-    subprocess.run(["ssh-keygen", "-q", "-h", "-s", ca.path, "-I", "host", identities[0].key.path], check=True,
-                   stdin=subprocess.DEVNULL)
+    tool("ssh-keygen", "-q", "-h", "-s", ca.path, "-I", "host", identities[0].key.path)
     with sshd(scratch, identities, f"HostCertificate {identities[0].path}-cert.pub") as (port, _log):
         done = scan("--all", "--filter", bad, name(port), status=1)
     equal(len(done.stdout.splitlines()), 1, done.stdout)
@@ -277,11 +277,17 @@ def test_a_server_that_cannot_be_reached_does_not_stop_the_rest(scratch):
              "8 problems")
 
 
-def check_time_out(folder, talk, seconds=1):
+def problem_of(folder, talk, *words, seconds=PATIENCE, **options):
+    """Scans a server that talks so, which is a problem: how that ended, and the server's name."""
     _, bad = keys_and_filter(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
-        done = keyveto("scan", "--filter", bad, "--timeout", seconds, name(server.port), status=2)
-    contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} second")
+        done = keyveto("scan", "--filter", bad, "--timeout", seconds, *words, name(server.port), status=2, **options)
+    return done, name(server.port)
+
+
+def check_time_out(folder, talk, seconds=1):
+    done, host = problem_of(folder, talk, seconds=seconds)
+    contains(done.stderr, f"keyveto: {host}: no answer within {seconds} second")
     assert seconds <= done.seconds, f"it took {done.seconds} s"
 
 
@@ -313,21 +319,15 @@ def test_a_server_that_talks_without_end_is_given_up_in_time(scratch):
     def talk(connection):
         while True:
             connection.sendall(65536 * b"\0")
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(talk) as server:
-        done = keyveto("scan", "--filter", bad, "--timeout", 2, name(server.port), status=2)
-    contains(done.stderr, "1 problem")
+    contains(problem_of(scratch, talk, seconds=2)[0].stderr, "1 problem")
 
 
 def test_a_server_that_does_not_speak_ssh_is_a_problem(scratch):
     def talk(connection):
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 400 Bad \x1b[31mRequest\r\n\r\n")
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(talk) as server:
-        done = scan("--filter", bad, name(server.port), status=2)
-    contains(done.stderr, f"keyveto: {name(server.port)}: asking which keys it has: ",
-             "1 problem")
+    done, host = problem_of(scratch, talk)
+    contains(done.stderr, f"keyveto: {host}: asking which keys it has: ", "1 problem")
     lacks(done.stderr, "\x1b")
 
 
@@ -337,14 +337,11 @@ def test_a_servers_reason_to_disconnect_is_printed_escaped(scratch):
         connection.sendall(b"SSH-2.0-made-up\r\n" + packet(b"\x02" + string(b"ignore this")) +
                            packet(b"\x01" + struct.pack(">I", 11) + string(b"go \x1b[31maway") + string(b"")))
         connection.recv(4096)
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(talk) as server:
-        done = scan("--filter", bad, name(server.port), status=2)
+    done, _ = problem_of(scratch, talk)
     contains(done.stderr, r"asking which keys it has: Received SSH_MSG_DISCONNECT: 11:go \x1b[31maway")
 
 
 def test_malformed_packets_and_closed_connections_are_problems(scratch):
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     whole = kexinit(b"ssh-ed25519")
     for words in (b"\xff" * 64, bytes(64), whole[:4] + b"\xff" + whole[5:], whole[:60], packet(b"\x14" + bytes(20)),
                   packet(b"\x14" + bytes(16) + b"\0\0\xff\xff" + bytes(40))):
@@ -352,15 +349,13 @@ def test_malformed_packets_and_closed_connections_are_problems(scratch):
             connection.recv(4096)
             connection.sendall(b"SSH-2.0-made-up\r\n" + words)
             connection.recv(4096)
-        with Server(talk) as server:
-            done = scan("--filter", bad, name(server.port), status=2)
-        contains(done.stderr, f"{name(server.port)}: asking which keys it has: ", "0 listed, 0 clean, 1 problem")
+        done, host = problem_of(scratch, talk)
+        contains(done.stderr, f"{host}: asking which keys it has: ", "0 listed, 0 clean, 1 problem")
 
 
 def test_unknown_host_key_algorithms_are_printed_escaped(scratch):
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(offer(b"new-\x1b[31m@example.com,ssh-ed25519-cert-v01@openssh.com,ssh-ed448")) as server:
-        done = scan("--json", "--filter", bad, name(server.port), status=2)
+    talk = offer(b"new-\x1b[31m@example.com,ssh-ed25519-cert-v01@openssh.com,ssh-ed448")
+    done, _ = problem_of(scratch, talk, "--json")
     lacks(done.stderr + done.stdout, "\x1b")
     lacks(done.stderr, "cert-v01")
     contains(done.stderr, r"unknown key type new-\x1b[31m@example.com", "ssh-ed448: the server offers such a key")
@@ -369,9 +364,7 @@ def test_unknown_host_key_algorithms_are_printed_escaped(scratch):
 
 
 def test_a_server_that_offers_no_host_key_at_all_is_a_problem(scratch):
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(offer(b"")) as server:
-        scan("--filter", bad, name(server.port), status=2)
+    problem_of(scratch, offer(b""))
 
 
 @contextlib.contextmanager
@@ -393,7 +386,7 @@ def test_many_stalled_servers_cost_the_time_of_one(scratch):
     identities, bad = keys_and_filter(scratch)
     with socket.create_server(("127.0.0.1", 0), backlog=200) as stalled, sshd(scratch, identities) as (port, _log):
         hosts = 60 * [name(stalled.getsockname()[1])] + [name(port)]
-        with running("--filter", bad, "--jobs", 64, *hosts) as process:
+        with running("--filter", bad, *hosts) as process:
             stalled.settimeout(PATIENCE)
             # All of them are asked although none has answered.
             asked = [stalled.accept()[0] for _ in range(60)]
@@ -405,19 +398,19 @@ def test_many_stalled_servers_cost_the_time_of_one(scratch):
     contains(told, "of 61 servers", "60 problems")
 
 
-def test_jobs_bounds_how_many_servers_are_asked_at_a_time(scratch):
+def test_64_servers_are_asked_at_a_time(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     # Only this server closes connections, so it knows how many are open.
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
-        hosts = 7 * [name(server.getsockname()[1])]
-        with running("--filter", bad, "--jobs", 3, *hosts) as command:
+        hosts = 67 * [name(server.getsockname()[1])]
+        with running("--filter", bad, *hosts) as command:
             server.settimeout(PATIENCE)
-            asked = [server.accept()[0] for _ in range(3)]
-            for _ in hosts[3:]:
+            asked = [server.accept()[0] for _ in range(64)]
+            for _ in hosts[64:]:
                 server.settimeout(0.5)
                 with contextlib.suppress(TimeoutError):
                     server.accept()
-                    raise AssertionError("a fourth server is asked while three have not answered")
+                    raise AssertionError("one more server is asked while 64 have not answered")
                 asked.pop(0).close()
                 server.settimeout(PATIENCE)
                 asked.append(server.accept()[0])
@@ -425,13 +418,13 @@ def test_jobs_bounds_how_many_servers_are_asked_at_a_time(scratch):
                 connection.close()
             _, told = command.communicate(timeout=PATIENCE)
     equal(command.returncode, 2)
-    contains(told, "of 7 servers", "7 problems")
+    contains(told, "of 67 servers", "67 problems")
 
 
 def test_many_servers_at_once_print_whole_lines(scratch):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
-        done = scan("--all", "--filter", bad, "--jobs", 8, *40 * [name(port)], status=1)
+        done = scan("--all", "--filter", bad, *40 * [name(port)], status=1)
     lines = [f"{name(port)}: {'listed' if one is identities[1] else 'clean'}: " for one in identities]
     equal(len(done.stdout.splitlines()), 160, done.stderr)
     assert all(line.startswith(tuple(lines)) for line in done.stdout.splitlines()), done.stdout
@@ -469,15 +462,13 @@ def test_a_host_is_scanned_as_soon_as_its_line_comes(scratch):
 
 def test_bad_usage_is_status_2(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    for arguments in ((), ("--jobs", "0", "h"), ("--jobs", "x", "h"), ("--timeout", "0", "h"),
-                      ("--timeout", "1.5", "h"),
-                      ("--nonsense", "h")):
+    for arguments in ((), ("--timeout", "0", "h"), ("--timeout", "1.5", "h"), ("--nonsense", "h")):
         done = keyveto("scan", "--filter", bad, *arguments, status=2)
         equal(done.stdout, "")
         assert done.stderr, arguments
     done = keyveto("scan", "--filter", scratch / "missing.pkbf", "127.0.0.1:1", status=2)
     contains(done.stderr, "missing.pkbf")
-    contains(keyveto("scan", "--help", status=0).stdout, "--timeout S", "--jobs N", "Exit status")
+    contains(keyveto("scan", "--help", status=0).stdout, "--timeout S", "Exit status")
 
 
 NO_SECRET = {

@@ -3,12 +3,11 @@
 
 import shlex
 import struct
-import subprocess
 
 import test_scan
-from program import NETWORK, PATIENCE, contains, copy_programs, equal, keyveto, lacks, make_library, wait_until
+from program import NETWORK, PATIENCE, attempt, contains, copy_programs, equal, keyveto, lacks, make_library, wait_until
 from samples import write
-from test_scan import FOUR_TYPES, Server, fingerprints, keys_and_filter, name, offer, packet, sshd, string
+from test_scan import fingerprints, keys_and_filter, name, offer, packet, problem_of, sshd, string
 
 pytestmark = test_scan.pytestmark
 
@@ -18,11 +17,8 @@ def test_a_line_without_end_is_refused_at_once(scratch):
     def talk(connection):
         while True:
             connection.sendall(65536 * b"x")
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(talk) as server:
-        done = keyveto("scan", "--filter", bad, "--timeout", PATIENCE, name(server.port), status=2,
-                       timeout=2 * PATIENCE)
-    contains(done.stderr, f"keyveto: {name(server.port)}: asking which keys it has: ", "1 problem")
+    done, host = problem_of(scratch, talk, timeout=2 * PATIENCE)
+    contains(done.stderr, f"keyveto: {host}: asking which keys it has: ", "1 problem")
     lacks(done.stderr, "no answer within")
 
 
@@ -38,9 +34,7 @@ def test_scan_makes_one_connection_for_the_list_and_one_for_each_key(scratch):
 
 def test_offers_too_long_to_be_read_are_a_problem(scratch):
     names = b",".join(b"type%d@example.com" % number for number in range(100))
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(offer(names)) as server:
-        done = keyveto("scan", "--timeout", PATIENCE, "--filter", bad, name(server.port), status=2)
+    done, _ = problem_of(scratch, offer(names))
     contains(done.stderr, "the server offers more algorithms than can be read", "unknown key type type0@example.com")
 
 
@@ -62,8 +56,7 @@ def test_without_libsshs_list_every_type_is_asked_for(scratch):
                                        "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n"
                                        f"exec {shlex.quote(str(NETWORK))}\n").chmod(0o755)
     with sshd(scratch, identities) as (port, log):
-        done = subprocess.run([program, "scan", "--all", "--timeout", str(PATIENCE), "--filter", bad, name(port)],
-                              capture_output=True, check=False, text=True)
+        done = attempt(program, "scan", "--all", "--timeout", PATIENCE, "--filter", bad, name(port))
         equal(done.returncode, 1, done.stderr)
         # One for each of the eight types (libssh may lack DSA), and one by which sshd() saw that the server answers.
         wait_until(lambda: log.read_text().count("Connection from") >= 8, "sshd has logged each connection")
@@ -82,7 +75,5 @@ def test_a_server_that_sends_us_away_gets_one_connection(scratch):
         connection.sendall(b"SSH-2.0-made-up\r\n" +
                            packet(b"\x01" + struct.pack(">I", 11) + string(b"go") + string(b"")))
         connection.recv(4096)
-    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    with Server(talk) as server:
-        keyveto("scan", "--timeout", PATIENCE, "--filter", bad, name(server.port), status=2)
+    problem_of(scratch, talk)
     equal(len(connections), 1)

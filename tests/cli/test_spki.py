@@ -6,11 +6,10 @@ import hashlib
 import os
 import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import sshkey
-from program import KEYVETO, PATIENCE, contains, equal
+from program import KEYVETO, attempt, contains, equal
 from runs import oracle_reads, run, tool
 from samples import KNOWN, KNOWN_RSA, MIB, built, certificate, every_key, made, random_blob, some, write
 from xxh64 import xxh64
@@ -46,7 +45,7 @@ def prints(path, expected, **more):
 
 
 def by_openssl(pem):
-    return tool("openssl", "pkey", "-pubin", "-outform", "DER", stdin=pem)
+    return tool("openssl", "pkey", "-pubin", "-outform", "DER", input=pem)
 
 
 def test_spki_is_that_of_ssh_keygen_and_openssl():
@@ -251,7 +250,6 @@ def test_write_errors_are_status_2(scratch):
     for path in (write(scratch / "small", KNOWN_RSA), large, Path("--help")):
         for form in FORMS:
             with open("/dev/full", "wb") as full:
-                done = subprocess.run([KEYVETO, "spki", form, path], stdin=subprocess.DEVNULL, stdout=full,
-                                      stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+                done = attempt(KEYVETO, "spki", form, path, text=False, stdout=full)
             equal(done.returncode, 2, f"{form} {path}")
             contains(done.stderr.decode(), "keyveto: standard output: No space left on device\n")

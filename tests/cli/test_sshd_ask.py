@@ -8,8 +8,10 @@ import subprocess
 import pytest
 
 from program import ROOT, SSHD, contains, equal, lacks
-from sshd_machine import (DEFAULT_FILES, FILES_COMMAND, INCLUDE, Image, by_files, clean_key, must_refuse, restored,
-                          this_machine, wrapper)
+from runs import tool
+from samples import write
+from sshd_machine import (DEFAULT_FILES, FILES_COMMAND, HOST_KEY, INCLUDE, Image, by_files, clean_key, must_refuse,
+                          restored, this_machine, wrapper)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -40,10 +42,9 @@ def test_an_accounts_name_with_a_comma_is_not_asked_about(scratch):
 
 def other_sshd(scratch, config):
     """An sshd that was built for another prefix: without -f it reads another file."""
-    path = scratch / "other-sshd"
-    path.write_text(f'#!/bin/sh\ncase " $* " in *" -f "*) exec {SSHD} "$@";; esac\nexec {SSHD} -f {config} "$@"\n',
-                    encoding="ascii")
-    path.chmod(0o755)
+    path = write(scratch / "other-sshd",
+                 f'#!/bin/sh\ncase " $* " in *" -f "*) exec {SSHD} "$@";; esac\nexec {SSHD} -f {config} "$@"\n',
+                 mode=0o755)
     return path
 
 
@@ -81,6 +82,13 @@ def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
         with this_machine(scratch / str(number), config=f"{line}\n{INCLUDE}") as machine:
             for verb in ("status", "enable"):
                 contains(machine.run(verb, status=2).stderr, f"/etc/ssh/sshd_config:1: {line}")
+
+
+def test_a_machine_without_host_keys_can_be_asked_about(scratch):
+    image = Image(scratch)
+    image.path(HOST_KEY).unlink()
+    image.run("enable", "--pam", status=0)
+    image.run("status", status=0)
 
 
 @pytest.mark.long
@@ -136,13 +144,11 @@ def test_the_steps_by_hand_take_over_sshds_settings(scratch):
     for search in (os.environ["PATH"], f"{scratch}:{os.environ['PATH']}"):
         with this_machine(scratch / str(len(search)), config=config) as machine:
             before = {name: value for name, value in machine.settings("root").items()}
-            subprocess.run(["bash", "-euo", "pipefail", "-c", steps["guard"]], env={**os.environ, "PATH": search},
-                           check=True)
+            tool("bash", "-euo", "pipefail", "-c", steps["guard"], env={**os.environ, "PATH": search})
             contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/mine\n")
             after = machine.settings("root")
             equal(after["authorizedkeyscommand"], FILES_COMMAND)
             for keyword in ("authorizedprincipalscommand", "authorizedprincipalscommanduser"):
                 equal(after[keyword], before[keyword])
             last = steps["validate"].rstrip().splitlines()[-1]
-            subprocess.run(["bash", "-euo", "pipefail", "-c", last], env={**os.environ, "PATH": search}, check=True,
-                           stdout=subprocess.DEVNULL)
+            tool("bash", "-euo", "pipefail", "-c", last, env={**os.environ, "PATH": search})

@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import keys
-from program import ROOT, SSHD, contains, equal, keyveto, lacks
+from program import ROOT, SSHD, attempt, contains, equal, lacks
+from samples import write
 from sshd_machine import (ALONE, DROP_IN, GUARD, INCLUDE, MODULE_LINE, PAM_FOLDER, STOCK_CONFIG, STOCK_STACK, TOP,
                           WITH_COMMAND, Image, clean_key, leaked_key, must_refuse, restored, this_machine)
 
@@ -78,7 +78,6 @@ def test_enable_says_that_certificates_cannot_be_judged_beforehand(scratch):
         image = Image(scratch / str(number), INCLUDE + (line or ""))
         image.write("/etc/ssh/ca.pub", f"{clean_key()}\n")
         if home:
-            image.path("/root").mkdir(mode=0o700)
             image.write("/root/.ssh/authorized_keys", f"{'cert-authority ' if line is not None else ''}{clean_key()}\n")
         done = image.run("enable", "--dry-run", status=0)
         equal(done.stderr.count(said), 1 if line is not None else 0, done.stderr)
@@ -126,10 +125,8 @@ def test_an_account_that_cannot_be_judged_does_not_count_as_clean(scratch):
 
 def test_if_sshd_gives_no_answer_no_account_counts_as_clean(scratch):
     image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
-    odd = scratch / "odd"
-    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n',
-                   encoding="ascii")
-    odd.chmod(0o755)
+    odd = write(scratch / "odd",
+                f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n', mode=0o755)
     must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
 
 
@@ -159,8 +156,7 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     image.run("enable", status=0)
     lacks(re.sub("^#.*", "", image.read("/etc/keyveto/keyveto.conf"), flags=re.MULTILINE), "OnHit")
     image.run("status", status=0)
-    image.run("disable", status=0)
-    restored(snapshot, image.snapshot())
+    image.way_back(snapshot)
     # Without a rehearsal that goes on, nobody is told so.
     image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{leaked_key()}\n", encoding="ascii")
     lacks(image.run("enable", status=1).stderr, "still let in")
@@ -207,16 +203,15 @@ def test_warn_refuses_where_what_was_put_in_by_hand_would_let_in_more(scratch, h
         image.write(CONF, shipped + lines)
         for options in ((), ("--dry-run",), ("--yes",)):
             done = must_refuse(image, "--warn", *options, says=(
-                f"{image.root}{place}: this line is not one of keyveto's, and its ",
-                f" goes by {image.root}{CONF}: with --warn, it would let in keys that it refuses now",
+                f"{place}: this line is not one of keyveto's, and its ",
+                f" goes by {CONF}: with --warn, it would let in keys that it refuses now",
                 "nothing was changed. Leave out --warn: "))
             equal(done.stderr.count("it would let in keys that it refuses now"), 1, done.stderr)
     image.write(CONF, shipped + LET_IN)
     snapshot = image.snapshot()
     image.run("enable", "--warn", status=0)
     lacks(image.run("enable", "--warn", status=0).stderr, "this line is not one of keyveto's, and")
-    image.run("disable", status=0)
-    restored(snapshot, image.snapshot())
+    image.way_back(snapshot)
 
 
 @pytest.mark.long
@@ -231,8 +226,7 @@ def test_warn_goes_on_where_what_was_put_in_by_hand_reads_another_file(scratch):
             for options in (("--warn",), ("--warn",), (), ("--warn",)):
                 machine.run("enable", *options, status=0)
                 equal("\nOnHit warn\nOnProbable warn\n" in machine.read(CONF), bool(options))
-            machine.run("disable", status=0)
-            restored(snapshot, machine.snapshot())
+            machine.way_back(snapshot)
 
 
 def test_warn_goes_on_where_its_lines_are_in_keyveto_conf_already(scratch):
@@ -253,7 +247,7 @@ def test_the_advice_of_warn_keeps_what_was_put_in_by_hand(scratch, how):
     image = image_by_hand(scratch, files)
     advice = must_refuse(image, "--warn").stderr
     copy = re.search(r": (cp -pi \S+ \S+); write (--config \S+) behind (\S+), or (config=\S+) behind (\S+);", advice)
-    subprocess.run(copy[1].split(), check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(image.inside(*copy[1].split()), check=True, stdin=subprocess.DEVNULL)
     for path in files:
         image.write(path, re.sub("(keyveto-authorized-keys|pam_keyveto.so)", lambda found: f"{found[0]} " + {
             copy[3]: copy[2], copy[5]: copy[4]}[found[0]], image.read(path)))
@@ -263,8 +257,7 @@ def test_the_advice_of_warn_keeps_what_was_put_in_by_hand(scratch, how):
     snapshot = image.snapshot()
     image.run("enable", "--warn", status=0)
     lacks(image.read(own), "\nOnHit warn\n")
-    image.run("disable", status=0)
-    restored(snapshot, image.snapshot())
+    image.way_back(snapshot)
 
 
 def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):
@@ -280,64 +273,27 @@ def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):
     image.run("disable", status=0)
 
 
-def broken_guard(image):
-    image.path(GUARD).unlink()
+FILTER = "/var/lib/keyveto/filter.pkbf"
+# What is done to the image, and what enable says of it.
+HINDRANCES = {
+    "broken_guard": (lambda image: image.path(GUARD).unlink(), f"{GUARD}: No such file"),
+    "loose_guard": (lambda image: image.path(GUARD).chmod(0o775), GUARD),
+    "loose_folder": (lambda image: image.path(GUARD).parent.chmod(0o777), "/usr/libexec"),
+    "no_module": (lambda image: image.path(PAM_FOLDER / "pam_keyveto.so").unlink(), "pam_keyveto.so: No such file"),
+    "no_filter": (lambda image: image.path(FILTER).unlink(), "filter.pkbf: No such file"),
+    "loose_filter": (lambda image: image.path(FILTER).chmod(0o666), "filter.pkbf"),
+    "short_filter": (lambda image: image.path(FILTER).write_bytes(b"pkbf"), "filter.pkbf"),
+    "bad_config": (lambda image: image.write(CONF, "OnHit perhaps\n"), f"{CONF}:1:"),
+    "no_config": (lambda image: image.path(CONF).unlink(), f"{CONF}: not there"),
+    "bad_stack": (lambda image: image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n"), "/etc/pam.d/sshd:1:"),
+    "bad_sshd_config": (lambda image: image.write(TOP, INCLUDE + "NoSuchKeyword yes\n"),
+                        f"{TOP}: line 3: Bad configuration option"),
+    "mark_without_end": (lambda image: image.write(TOP, INCLUDE + "# BEGIN keyveto\nPort 22\n"),
+                         f"{TOP}:3: a mark of keyveto's without the other"),
+}
 
 
-def loose_guard(image):
-    image.path(GUARD).chmod(0o775)
-
-
-def loose_folder(image):
-    image.path(GUARD).parent.chmod(0o777)
-
-
-def no_module(image):
-    image.path(PAM_FOLDER / "pam_keyveto.so").unlink()
-
-
-def no_filter(image):
-    image.path("/var/lib/keyveto/filter.pkbf").unlink()
-
-
-def loose_filter(image):
-    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o666)
-
-
-def short_filter(image):
-    image.path("/var/lib/keyveto/filter.pkbf").write_bytes(b"pkbf")
-
-
-def bad_config(image):
-    image.write("/etc/keyveto/keyveto.conf", "OnHit perhaps\n")
-
-
-def no_config(image):
-    image.path("/etc/keyveto/keyveto.conf").unlink()
-
-
-def bad_stack(image):
-    image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n")
-
-
-def bad_sshd_config(image):
-    image.write(TOP, INCLUDE + "NoSuchKeyword yes\n")
-
-
-def mark_without_end(image):
-    image.write(TOP, INCLUDE + "# BEGIN keyveto\nPort 22\n")
-
-
-HINDRANCES = ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GUARD),
-              (loose_folder, "/usr/libexec"), (no_module, "pam_keyveto.so: No such file"),
-              (no_filter, "filter.pkbf: No such file"), (loose_filter, "filter.pkbf"),
-              (short_filter, "filter.pkbf"), (bad_config, "/etc/keyveto/keyveto.conf:1:"),
-              (no_config, "/etc/keyveto/keyveto.conf: not there"),
-              (bad_stack, "/etc/pam.d/sshd:1:"), (bad_sshd_config, f"{TOP}: line 3: Bad configuration option"),
-              (mark_without_end, f"{TOP}:3: a mark of keyveto's without the other"))
-
-
-@pytest.mark.parametrize("prepare, says", [pytest.param(*row, id=row[0].__name__) for row in HINDRANCES])
+@pytest.mark.parametrize("prepare, says", HINDRANCES.values(), ids=HINDRANCES)
 def test_enable_does_nothing_with(scratch, prepare, says):
     image = Image(scratch)
     prepare(image)
@@ -392,12 +348,11 @@ def test_the_module_is_not_added_to_a_stack_that_its_line_would_decide(scratch):
         must_refuse(image, "--pam", says=(says, "/etc/pam.d/sshd", "nothing was changed"))
         must_refuse(image, "--pam", "--guard", says=(says,))
         # Without --pam, the guard is enabled alone.
-        contains(image.run("enable", status=0).stderr, f"note: the PAM module is left out: {image.root}", says)
+        contains(image.run("enable", status=0).stderr, "note: the PAM module is left out: ", says)
         lacks(image.run("enable", "--guard", status=0).stderr, says)
         equal(image.path("/etc/pam.d/sshd").exists() and image.read("/etc/pam.d/sshd"), stack or False)
         contains(image.read(DROP_IN), "AuthorizedKeysCommand")
-        image.run("disable", status=0)
-        restored(snapshot, image.snapshot())
+        image.way_back(snapshot)
         # If the guard is unfit, too, enable refuses.
         image.write(TOP, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n")
         must_refuse(image, says=("TrustedUserCAKeys is set", "nor can the PAM module: ", says))
@@ -426,17 +381,14 @@ def test_a_module_in_a_stack_that_its_line_decides_is_reported(scratch):
     image.run("status", status=0)
 
 
-def test_the_keyveto_conf_that_a_guard_by_hand_names_is_the_images(scratch):
-    """It says in which files the accounts' keys are."""
+def test_the_keyveto_conf_that_a_guard_by_hand_names_says_where_the_keys_are(scratch):
     own = "/etc/keyveto/by-hand.conf"
-    with this_machine(scratch / "here"):        # where that file names others
-        Path(own).write_text("AuthorizedKeysFile .ssh/elsewhere\n", encoding="ascii")
-        image = Image(scratch, INCLUDE + BY_HAND.format(f" --config {own}"))
-        image.account("mallory", leaked_key(), where=".ssh/mine")
-        image.write(own, "AuthorizedKeysFile .ssh/mine\n")
-        must_refuse(image, status=1, says=("/home/mallory/.ssh/mine:1: listed: ", ": mallory\n"))
-        image.path(own).unlink()
-        must_refuse(image, status=1, says=(f"{own}: No such file", "not everything could be judged"))
+    image = Image(scratch, INCLUDE + BY_HAND.format(f" --config {own}"))
+    image.account("mallory", leaked_key(), where=".ssh/mine")
+    image.write(own, "AuthorizedKeysFile .ssh/mine\n")
+    must_refuse(image, status=1, says=("/home/mallory/.ssh/mine:1: listed: ", ": mallory\n"))
+    image.path(own).unlink()
+    must_refuse(image, status=1, says=(f"{own}: No such file", "not everything could be judged"))
 
 
 def test_a_filter_that_the_commands_user_cannot_read_is_refused(scratch):
@@ -455,32 +407,22 @@ def test_an_sshd_that_is_not_there_is_named(scratch):
 
 def test_only_root_may_enable_and_options_are_checked(scratch):
     image = Image(scratch)
-    for words in (("enable", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
+    for words in (("status", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
                   ("enable", "--sshd", "sshd"), ("enable", "--timeout", "0"), ("sing",), ()):
         image.run(*words, status=2)
-    done = keyveto("sshd", "status", "--root", scratch / "nothing", status=2)
-    contains(done.stderr, "No such file or directory")
-    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", shutil.copy(
-        os.environ.get("KEYVETO", ROOT / "build/keyveto"), "/usr/bin/keyveto"), "sshd", "status"], capture_output=True,
-                          text=True, check=False)
+    done = attempt("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                   shutil.copy(os.environ.get("KEYVETO", ROOT / "build/keyveto"), "/usr/bin/keyveto"), "sshd", "status")
     os.unlink("/usr/bin/keyveto")
     equal(done.returncode, 2)
     contains(done.stderr, "only root")
 
 
 def test_a_nis_line_in_etc_passwd_is_not_an_account(scratch):
-    passwd = Path("/etc/passwd")
-    kept = passwd.read_text(encoding="utf-8")
-    with this_machine(scratch) as machine:
-        image = Image(scratch / "image", STOCK_CONFIG)
-        image.write("/etc/passwd", kept + "-guest::::::\n+::::::\n")
-        lacks(image.run("enable", "--dry-run", status=0).stderr, "+", "-guest")
-        try:
-            passwd.write_text(kept + "-guest::::::\n+::::::\n", encoding="utf-8")
-            machine.run("enable", status=0)
-            machine.run("status", status=0)
-        finally:
-            passwd.write_text(kept, encoding="utf-8")
+    image = Image(scratch, STOCK_CONFIG)
+    image.write("/etc/passwd", image.read("/etc/passwd") + "-guest::::::\n+::::::\n")
+    lacks(image.run("enable", "--dry-run", status=0).stderr, "+", "-guest")
+    image.run("enable", status=0)
+    image.run("status", status=0)
 
 
 @pytest.mark.parametrize("home", ("srv/app", "x", "~", "."))
@@ -489,6 +431,7 @@ def test_an_account_whose_home_is_no_absolute_path_stops_nothing(scratch, home):
     image = Image(scratch, INCLUDE)
     image.write("/etc/passwd", image.read("/etc/passwd") + f"app:x:20001:20001::{home}:/usr/sbin/nologin\n")
     where = image.path(f"/{home}/.ssh/authorized_keys")
+    image.over.append(os.path.normpath(f"/{home}/.ssh"))
 
     def authorize(key):
         image.write(where.relative_to(image.root), f"{key}\n", 0o600)

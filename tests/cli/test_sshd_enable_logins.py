@@ -8,7 +8,7 @@ import pytest
 
 from program import contains, equal, lacks
 from sshd_logs import entry, fake_journalctl, no_journal
-from sshd_machine import Image, clean_key, leaked_key, this_machine
+from sshd_machine import clean_key, leaked_key, this_machine
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -80,10 +80,3 @@ def test_enable_goes_on_with_yes_and_warn_as_before(machine):
         with fake_journalctl(f"cat <<'EOF'\n{entries()}\nEOF"):
             contains(machine.run("enable", option, status=0).stdout, ": 2 logins, the last")
             machine.run("disable", status=0)
-
-
-def test_the_journal_of_another_machine_is_not_asked(scratch):
-    image = Image(scratch)
-    image.account("mallory", leaked_key())
-    with fake_journalctl(f"cat <<'EOF'\n{came_in('mallory', leaked_key(), NOW)}\nEOF"):
-        lacks(image.run("enable", status=1).stdout, "192.0.2.7", " login")

@@ -51,8 +51,8 @@ def test_a_block_keeps_its_own_files_when_the_guard_stays_by_hand(scratch, verb,
     delete_marks(image, DROP_IN)
     user, address = criteria.startswith("User") and criteria.split()[1] or "bob", "192.0.2.1"
     before = image.settings(user, address)
-    said = must_stop(image, verb, f"{image.root}{TOP}:3: Match {criteria}: {BOB}",
-                     f"(# BEGIN keyveto, # END keyveto), and no line, in: {image.root}{TOP}")
+    said = must_stop(image, verb, f"{TOP}:3: Match {criteria}: {BOB}",
+                     f"(# BEGIN keyveto, # END keyveto), and no line, in: {TOP}")
     equal(f"keyveto: bob: {BOB}\n" in said, criteria == "User bob", said)
     # What the advice leads to.
     delete_marks(image, TOP)
@@ -81,8 +81,7 @@ def test_with_yes_disable_goes_on_and_with_dry_run_it_only_tells(scratch):
 def test_a_block_keeps_the_files_beside_its_own_command(scratch, verb):
     image = Image(scratch, f"{INCLUDE}Match User bob\n{WITH_COMMAND}")
     image.account("bob", clean_key())
-    # Below --root nobody can know which keys the command prints.
-    image.run("enable", "--yes", status=0)
+    image.run("enable", status=0)
     delete_marks(image, DROP_IN)
     must_stop(image, verb, f"bob: the keys in .ssh/authorized_keys {NO_MORE}", f"{TOP}:3: Match User bob: ")
 
@@ -104,7 +103,7 @@ def test_files_that_the_guard_judges_by_hand_do_not_lose_it_by_enable(scratch):
     guard = re.search("(?m)^AuthorizedKeysCommand .*\nAuthorizedKeysCommandUser.*\n", image.read(DROP_IN))[0]
     image.write("/etc/ssh/sshd_config.d/50-mine.conf", guard)
     said = must_stop(image, "enable", "the keys in .ssh/authorized_keys would count without the guard",
-                     f"in: {image.root}{DROP_IN}; then")
+                     f"in: {DROP_IN}; then")
     lacks(said, COUNTS, NO_MORE)
     lacks(image.run("disable", status=0).stderr, "would count")
 

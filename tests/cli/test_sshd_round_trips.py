@@ -10,6 +10,7 @@ import pytest
 
 from openssh import version
 from program import SSHD, contains, equal, lacks
+from samples import write
 from sshd_machine import (ALONE, COMMAND, CONNECTION, DEFAULT_FILES, DROP_IN, FILES_COMMAND, GUARD, INCLUDE,
                           MODULE_LINE, STOCK_CONFIG, STRICTMODES, TOP, WITHOUT_INCLUDE, WITH_COMMAND, Machine,
                           by_files, leftovers, restored, this_machine)
@@ -133,13 +134,13 @@ SHAPES = [
     Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", conf=".ssh/*.pub"),
     Shape("an AuthorizedKeysCommand without arguments",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
-          after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),
+          "--yes", after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),
     Shape("an AuthorizedKeysCommand that others may write",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\n"
           "AuthorizedKeysCommandUser nobody\n", "--yes",
           files={"/etc/ssh/keys": "#!/bin/sh\n"}, prepare=loosen("/etc/ssh/keys"), after={}, alone=True),
     Shape("a Match block with a command, but no user to run it as",
-          INCLUDE + f"Match Address 192.0.2.0/24\nAuthorizedKeysCommand {COMMAND}\n", after={}, alone=True),
+          INCLUDE + f"Match Address 192.0.2.0/24\nAuthorizedKeysCommand {COMMAND}\n", "--yes", after={}, alone=True),
     Shape("a Match block with a user for no command",
           INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysCommandUser nobody\n", after={}, alone=True),
     Shape("Match blocks that set files and commands by themselves",
@@ -254,8 +255,7 @@ def round_trip(machine, shape):
     # A second enable adds no line twice, and disable still restores everything.
     machine.run("enable", *shape.options, status=0)
     restored(enabled, machine.snapshot())
-    machine.run("disable", status=0)
-    restored(snapshot, machine.snapshot())
+    machine.way_back(snapshot)
     equal(machine.settings(), before)
     for user, settings in said.items():
         equal(machine.settings(user), settings)
@@ -285,10 +285,9 @@ def test_this_machine_is_what_it_was_after_enable_and_disable(scratch, shape):
 
 def sshd_of_version(folder, name):
     """This machine's sshd, under another version's name."""
-    path = folder / "sshd"
-    path.write_text(f'#!/bin/sh\n[ "$1" = -V ] && {{ echo "{name}, OpenSSL" >&2; exit 0; }}\nexec {SSHD} "$@"\n',
-                    encoding="ascii")
-    path.chmod(0o755)
+    path = write(folder / "sshd",
+                 f'#!/bin/sh\n[ "$1" = -V ] && {{ echo "{name}, OpenSSL" >&2; exit 0; }}\nexec {SSHD} "$@"\n',
+                 mode=0o755)
     return path
 
 
@@ -388,8 +387,7 @@ def random_trip(machine, rnd):
         surplus = differences(was, now) - set(CHANGED)
         assert not surplus, f"enable changed {surplus} for {one}"
     machine.run("status", status=0)
-    machine.run("disable", status=0)
-    restored(snapshot, machine.snapshot())
+    machine.way_back(snapshot)
     return True
 
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from program import PATIENCE, ROOT, contains, equal, lacks
-from sshd_machine import DROP_IN, INCLUDE, STOCK_CONFIG, Image, restored, this_machine
+from private_logins import listening
+from program import KEYVETO, ROOT, SSHD, TRACED, attempt, contains, equal, lacks
+from samples import write
+from server import free_port
+from sshd_machine import DROP_IN, INCLUDE, TOP, Image, clean_key, host_key, restored, this_machine, with_mounts
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -20,9 +23,8 @@ def systemd(scratch, active):
     """A systemctl that says that these units are active, and records its arguments."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
-    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
-                       f'[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;; *) exit 3;; esac\n', encoding="ascii")
-    program.chmod(0o755)
+    write(program, f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
+                   f'[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;; *) exit 3;; esac\n').chmod(0o755)
     (scratch / "told").write_text("", encoding="ascii")
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,9 +81,8 @@ def unit(text):
     """A systemctl that prints this text for ssh.service, as `systemctl show --property=ExecStart` does."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
-    program.write_text("#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n"
-                       f"*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n", encoding="ascii")
-    program.chmod(0o755)
+    write(program, "#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n"
+                   f"*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n").chmod(0o755)
     folder.mkdir(parents=True)
     try:
         yield
@@ -89,8 +90,7 @@ def unit(text):
         folder.rmdir()
         program.unlink()
         if kept is not None:
-            program.write_bytes(kept)
-            program.chmod(0o755)
+            write(program, kept).chmod(0o755)
 
 
 @contextlib.contextmanager
@@ -114,7 +114,6 @@ def test_options_in_sshds_arguments_stop_enable(scratch):
     """status reports them."""
     start = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D -o {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
     with this_machine(scratch) as machine:
-        image = Image(scratch / "image", STOCK_CONFIG)
         wholes = [(unit(start.format(words)), "ssh.service", parts)
                   for words, parts in (
                       (EIC, ("AuthorizedKeysCommand=/usr/share/eic/run", "AuthorizedKeysCommandUser=eic")),
@@ -139,9 +138,6 @@ def test_options_in_sshds_arguments_stop_enable(scratch):
                     continue
                 # Without keyveto, a way in is not guarded: status 1 wins over the 2 for the option.
                 contains(machine.run("status", status=1).stderr, f"{place}: -o {parts[0]} counts before")
-                # Below another root, the arguments of this machine's sshd do not count.
-                lacks(image.run("enable", status=0).stderr, "counts before")
-                lacks(image.run("status", status=0).stderr, "counts before")
         with defaults("SSHD_OPTS='-o UsePAM=yes -o StrictModes=yes -o LogLevel=VERBOSE -4'\n"):
             machine.run("enable", status=0)
             machine.run("status", status=0)
@@ -231,12 +227,38 @@ def test_an_sshd_in_a_chroot_counts_if_it_reads_this_machines_file(scratch):
             mounts.callback(subprocess.run, ["umount", "--lazy", room / place], check=True)
         (room / "etc/ssh/sshd_config").write_text("Port 2222\n", encoding="ascii")
         with listener(scratch, "-o UsePAM=no", root=room) as place:
-            contains(machine.run("enable", "--dry-run", status=0).stderr, f"note: {place}: it runs in a chroot")
+            contains(machine.run("enable", "--dry-run", status=0).stderr,
+                     f"note: {place}: it has another root directory or other mounts")
         # Not a link: /tmp may be another file system.
         subprocess.run(["mount", "--bind", "/etc/ssh/sshd_config", room / "etc/ssh/sshd_config"], check=True)
         mounts.callback(subprocess.run, ["umount", room / "etc/ssh/sshd_config"], check=True)
         with listener(scratch, "-o UsePAM=no", root=room) as place:
             contains(machine.run("enable", "--dry-run", status=2).stderr, f"{place}: -o UsePAM=no counts before")
+
+
+@pytest.mark.parametrize("mounts", ("mount --bind /etc /etc && mount -o remount,bind,ro /etc",
+                                    "rm -rf $0 && cp -a /etc/ssh $0 && mount --bind $0 /etc/ssh"),
+                         ids=("read-only", "copy"))
+def test_an_sshd_with_mounts_of_its_own_counts(scratch, mounts):
+    """So does a unit with BindPaths or ReadOnlyPaths: it is this machine's, whatever file it reads.
+
+    If that is another, status is not the answer about it.
+    """
+    note = "it has mounts of its own, and reads another /etc/ssh/sshd_config there: only its arguments are looked at"
+    own = write(scratch / "own", f"#!/bin/sh\nexec unshare --mount sh -c '{mounts} && exec {SSHD} \"$@\"' "
+                                 f"{scratch}/copy \"$@\"\n")
+    own.chmod(0o755)
+    config = f"{INCLUDE}Port {free_port()}\nListenAddress 127.0.0.1\n"
+    with this_machine(scratch / "host", config=config) as machine:
+        with listening(scratch, "-h", host_key(), "-o", "UsePAM=no", program=own) as process:
+            contains(machine.run("enable", status=2).stderr,
+                     f"sshd, process {process.pid}: -o UsePAM=no counts before {TOP}")
+        with listening(scratch, "-h", host_key(), program=own) as process:
+            said = [machine.run("enable", status=0).stderr,
+                    machine.run("status", status=2 if "cp" in mounts else 0).stderr]
+        for text in said:
+            (contains if "cp" in mounts else lacks)(text, f"note: sshd, process {process.pid}: {note}")
+        (contains if "cp" in mounts else lacks)(said[1], "no sshd listens that reads")
 
 
 @pytest.mark.long
@@ -263,13 +285,102 @@ def test_arguments_of_sshd_that_cannot_be_read_are_noted(scratch):
     with this_machine(scratch) as machine:
         for path, call in (("/proc", "getdents64"), ("/etc/default/ssh", "read")):
             with defaults("SSHD_OPTS=-4\n"):
-                done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
-                                       f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
-                                       "sshd",
-                                       "enable"], capture_output=True, text=True, check=False, timeout=PATIENCE,
-                                      env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+                done = attempt("strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
+                               f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"), "sshd",
+                               "enable", env=TRACED)
                 equal(done.returncode, 0, done.stderr)
                 contains(done.stderr,
                          f"note: {path}: Input/output error: what sshd is started with cannot be seen there")
                 machine.run("status", status=0)
                 machine.run("disable", status=0)
+
+
+PID_FILE = Path("/run/sshd.pid")
+# /run has the PID file of the host's sshd. In /tmp are the keys and the programs of the tests.
+SHARED = [place for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/run", "/tmp",
+                              str(KEYVETO.parent)) if Path(place).exists()]
+
+
+class Chroot(Image):
+    """A system whose files are its own, and whose programs and processes are the host's."""
+    shared = SHARED
+
+    def inside(self, *words):
+        return with_mounts([(place, f"{self.root}{place}") for place in self.shared], "chroot", self.root, *words)
+
+
+@contextlib.contextmanager
+def host(scratch, link=None):
+    """This machine, with an sshd that listens: the process, and what it logs. link: sshd_config is one to there."""
+    config = f"{INCLUDE}Port {free_port()}\nListenAddress 127.0.0.1\nPidFile {PID_FILE}\n"
+    with this_machine(scratch / "host", config=config) as machine, contextlib.ExitStack() as after:
+        if link:
+            after.callback(shutil.rmtree, link.parent)
+            link_config(machine, link)
+        # An option that counts before the files would stop enable on the host.
+        with listening(scratch, "-h", host_key(), "-o", "UsePAM=no") as process:
+            assert PID_FILE.read_text(encoding="ascii").strip() == str(process.pid)
+            snapshot = machine.snapshot()
+            yield process
+            equal(process.poll(), None)
+            lacks("".join(path.read_text(errors="replace") for path in scratch.glob("sshd*.log")), "SIGHUP", "signal")
+            restored(snapshot, machine.snapshot())
+
+
+def link_config(machine, link):
+    """Makes sshd_config an absolute link."""
+    machine.path(link).parent.mkdir()
+    shutil.move(machine.path(TOP), machine.path(link))
+    machine.path(TOP).symlink_to(link)
+
+
+@pytest.mark.parametrize("link", [None, Path("/etc/site/sshd_config")], ids=["file", "link"])
+def test_in_a_chroot_the_hosts_sshd_is_left_alone(scratch, link):
+    """The link leads to one file on the host, and to another one in the chroot."""
+    inside = Chroot(scratch / "in", INCLUDE + f"PidFile {PID_FILE}\n")
+    if link:
+        link_config(inside, link)
+    inside.account("alice", clean_key())
+    before = inside.snapshot()
+    with host(scratch, link) as process:
+        note = f"note: sshd, process {process.pid}: it has another root directory or other mounts, and reads " \
+            f"another {TOP} there"
+        said = inside.run("enable", status=0).stderr
+        contains(said, note)
+        lacks(said, "counts before")
+        contains(inside.read(DROP_IN), "AuthorizedKeysCommand ")
+        contains(inside.run("status", status=0).stderr, note)
+        said = inside.run("enable", "--reload", status=2).stderr
+        contains(said, f"PidFile {PID_FILE} names no running sshd; nothing was reloaded")
+        contains(inside.run("disable", "--reload", status=2).stderr, "names no running sshd", "stay for now")
+        inside.run("disable", status=0)
+    restored(before, inside.snapshot())
+
+
+def test_with_other_mounts_the_hosts_sshd_is_left_alone(scratch):
+    """The root directory is the host's; /etc lies over the host's."""
+    inside = Image(scratch / "in", INCLUDE + f"PidFile {PID_FILE}\n")
+    with host(scratch) as process:
+        contains(inside.run("enable", status=0).stderr, f"note: sshd, process {process.pid}: it has another root")
+        contains(inside.run("enable", "--reload", status=2).stderr, "names no running sshd; nothing was reloaded")
+
+
+@pytest.mark.parametrize("kind", (Chroot, Image), ids=("chroot", "mounts"))
+def test_in_a_chroot_systemctl_is_not_believed(scratch, kind):
+    """There it answers yes to every question, and does nothing. With other mounts, it reloads the host's sshd."""
+    with systemd(scratch, "ssh.service sshd.service") as told:
+        done = kind(scratch / "in").run("enable", "--reload", status=2)
+    contains(done.stderr, "names no running sshd; nothing was reloaded: reload sshd by hand")
+    lacks(done.stdout, "sshd uses these lines now")
+    lacks("".join(told()), "reload", "restart")
+
+
+def test_without_proc_enable_says_what_it_cannot_see(scratch):
+    inside = Chroot(scratch / "in")
+    inside.shared = [place for place in SHARED if place != "/proc"]
+    stack = inside.read("/etc/pam.d/sshd")
+    # The file is known by another path, too.
+    inside.write("/etc/pam.d/sshd", stack + "account required pam_keyveto.so config=/etc/keyveto/./keyveto.conf\n")
+    contains(inside.run("enable", "--warn", status=2).stderr, "/etc/pam.d/sshd:", "let in keys that it refuses now")
+    inside.write("/etc/pam.d/sshd", stack)
+    contains(inside.run("enable", status=0).stderr, "note: /proc: ", "what sshd is started with cannot be seen there")

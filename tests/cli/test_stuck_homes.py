@@ -11,7 +11,7 @@ import pytest
 
 import fuse_home
 from audit_machine import row_of
-from program import KEYVETO, PATIENCE, contains, equal, lacks, wait_until
+from program import KEYVETO, PATIENCE, TRACED, contains, equal, lacks, wait_until
 from publisher import ListPlace
 from sshd_machine import GUARD, INCLUDE, this_machine
 
@@ -68,7 +68,7 @@ def run_in_pipes(*arguments, before=()):
     """As keyveto(), whose end is the end of its output. Also returns the names of the pipes."""
     words = [str(word) for word in (*before, KEYVETO, *arguments)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}) as process:
+                          env=TRACED) as process:
         pipes = {os.readlink(f"/proc/self/fd/{one.fileno()}")
                  for one in (process.stdin, process.stdout, process.stderr)}
         try:

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from program import KEYVETO, ROOT, STARTED, contains, equal, lacks
+from samples import write
 
 
 @pytest.fixture(name="build")
@@ -16,9 +17,7 @@ def fixture_build(tmp_path):
     (tmp_path / "keyveto").symlink_to(KEYVETO)
     for started in (*STARTED, KEYVETO.parent / "keyveto-authorized-keys"):
         (tmp_path / started.name).symlink_to(started)
-    test = tmp_path / "tests/test_nothing"
-    test.write_text("#!/bin/sh\necho well\n", encoding="ascii")
-    test.chmod(0o755)
+    write(tmp_path / "tests/test_nothing", "#!/bin/sh\necho well\n", mode=0o755)
     return tmp_path
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import keys
-from program import KEYVETO, PATIENCE, ROOT, SSHD, contains, equal, keyveto, lacks, make_filter, wait_until
+from program import KEYVETO, ROOT, SSHD, attempt, contains, equal, keyveto, lacks, make_filter, wait_until
 
 pytestmark = pytest.mark.throwaway
 
@@ -48,8 +48,7 @@ def machine():
 
 def uninstall(*settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    return subprocess.run(["make", "-s", "uninstall", f"PAMDIR={PAM_FOLDER}", *settings], cwd=ROOT, capture_output=True,
-                          text=True, check=False, timeout=PATIENCE, env=environment, stdin=subprocess.DEVNULL)
+    return attempt("make", "-s", "uninstall", f"PAMDIR={PAM_FOLDER}", *settings, cwd=ROOT, env=environment)
 
 
 def refused(*parts, settings=()):
@@ -246,7 +245,9 @@ def test_with_destdir_the_files_below_it_count(scratch):
                                  (config, "Include /etc/ssh/m*.conf\n", root / "etc/ssh/more.conf"),
                                  (pam, "session requisite pam_keyveto.so\n", pam)):
             path.write_text(text, encoding="ascii")
-            refused(f"{told}:1:", f"    keyveto sshd disable --root {root}\n", settings=[f"DESTDIR={root}"])
+            refused(f"{told}:1:", f"    unshare --mount sh -c 'mount --rbind /dev {root}/dev",
+                    f"\n    chroot {root} keyveto sshd disable'\n",
+                    settings=[f"DESTDIR={root}"])
             path.write_text("", encoding="ascii")
             for installed in INSTALLED:
                 assert (root / str(installed)[1:]).exists(), installed

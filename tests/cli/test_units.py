@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT
+from program import ADDRESS_SANITIZER, KEYVETO, ROOT, attempt
 
 SERVICES = sorted((ROOT / "packaging/systemd").glob("*.service"))
 
@@ -41,9 +41,8 @@ def test_the_walls_stand_in_a_service(service, scratch):
     (scratch / "calls").write_text("\n".join(sorted(calls_of(service))), encoding="ascii")
     kept, = settings(service, "CapabilityBoundingSet")
     kept = ",".join(["-all", *(f"+{name.lower().removeprefix('cap_')}" for name in kept.split())])
-    done = subprocess.run(["setpriv", "--no-new-privs", "--bounding-set", kept, "--inh-caps", "-all", "--",
-                           scratch / "only_calls", scratch / "calls", KEYVETO, "doctor", "--json"],
-                          capture_output=True, check=False, timeout=PATIENCE)
+    done = attempt("setpriv", "--no-new-privs", "--bounding-set", kept, "--inh-caps", "-all", "--",
+                   scratch / "only_calls", scratch / "calls", KEYVETO, "doctor", "--json", text=False)
     assert done.stdout, done
     found = [(one["status"], one["found"]) for one in json.loads(done.stdout)["checks"] if one["check"] == "walls"]
     assert found == [("ok", "files of others are read behind account, privileges, seccomp, landlock")]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """keyveto update audits this machine's accounts with a new list before it takes effect."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,21 +13,14 @@ import pytest
 
 import keys
 import sshkey
-from program import contains, equal, keyveto, lacks, make_library
-from publisher import LIST, MANIFEST, ListPlace, listing, records
+from patches import patch_path
+from program import contains, equal, keyveto, lacks, preload
+from publisher import LIST, MANIFEST, ListPlace, fixture_named_list, listing, records  # noqa: F401 (the fixture)
 from runs import run
 from update_place import Place
 from website import Page
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
-
-
-@pytest.fixture(name="place")
-def fixture_place(scratch):
-    made = ListPlace(scratch)
-    made.config.write_text(f"Blocklist {made.target}\n", encoding="utf-8")
-    yield made
-    made.close()
 
 
 def serve(place, *listed, date="2026-11-02"):
@@ -35,15 +29,20 @@ def serve(place, *listed, date="2026-11-02"):
     place.publisher.serve(listing(*made, source=1, n=1000), f"{date}T00:00:00Z")
 
 
+def offer(place, *listed, **options):
+    """The same, where another list is installed."""
+    place.update()
+    serve(place, *listed, **options)
+
+
 def test_keys_in_use_that_a_new_list_lists_are_told_once(place, world):
     """The new list takes effect, and the status is 1."""
     alice, bob = world.account("alice"), world.account("bob")
     alice.authorize(world.clean, f"{world.bad} old laptop")
     bob.authorize(world.clean)
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     result = place.run(status=1)
-    contains("\n".join(result.problems), f"{alice.keys_path}:2: alice's key {world.bad.fingerprint} is newly listed by "
+    contains(result.trouble, f"{alice.keys_path}:2: alice's key {world.bad.fingerprint} is newly listed by "
              "source debianssl: ssh-ed25519 refused when it takes effect, old laptop")
     lacks(result.err.decode(), "bob", world.clean.fingerprint)
     contains(result.out.decode(), "updated, ")
@@ -62,7 +61,7 @@ def test_the_new_list_is_held_if_it_refuses_root(place, world):
     before = place.snapshot()
     for words in ((), ("--force",), ("--dry-run",)):
         result = place.run(*words, status=2)
-        contains("\n".join(result.problems), "root's key ", "the new one would refuse a key of root",
+        contains(result.trouble, "root's key ", "the new one would refuse a key of root",
                  "the old one stays in use", "keyveto allow", "give --yes", f"{place.target}: stays as it is, ")
         equal(place.snapshot(), before)
     contains(place.run("--yes", status=1).out.decode(), "updated, ")
@@ -74,15 +73,13 @@ def test_no_key_of_a_member_of_a_group_is_taken(place, world):
     world.append("/etc/group", "wheel:x:29999:alice")
     alice.authorize(world.bad)
     bob.authorize(world.bad)
-    place.update()
-    serve(place, world.bad)
-    contains("\n".join(place.run(status=2).problems),
-             "the new one would refuse a key of alice, who is in a group of HoldIfRefused")
+    offer(place, world.bad)
+    contains(place.run(status=2).trouble, "the new one would refuse a key of alice, who is in a group of HoldIfRefused")
     # Neither another key nor an option of the line makes a difference.
     for lines in ([world.bad, world.clean], [f'command="/bin/true" {world.bad}'],
                   [f'expiry-time="20200101" {world.bad}'], [f'from="192.0.2.1" {world.bad}', world.clean]):
         alice.authorize(*lines)
-        contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of alice")
+        contains(place.run(status=2).trouble, "the new one would refuse a key of alice")
     place.top["HoldIfRefused"] = "5 nobody-is-in-it"
     place.run("--force", status=1)
 
@@ -90,10 +87,9 @@ def test_no_key_of_a_member_of_a_group_is_taken(place, world):
 def test_a_list_that_refuses_too_many_accounts_is_held(place, world):
     for i in range(4):
         world.account(f"user{i}").authorize(world.bad, world.clean)
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     place.top["HoldIfRefused"] = 3
-    contains("\n".join(place.run(status=2).problems),
+    contains(place.run(status=2).trouble,
              "the new one would refuse keys of 4 accounts, more than HoldIfRefused allows (3)")
     place.top["HoldIfRefused"] = 4
     contains(place.run("--dry-run", status=1).out.decode(), "would be updated")
@@ -106,23 +102,21 @@ def test_exceptions_and_rehearsals_hold_nothing(place, world):
     alice = world.account("alice")
     alice.authorize(world.bad)
     world.append("/etc/group", "sudo:x:29999:alice")
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     place.run(status=2)
     text = place.config.read_text(encoding="utf-8")
     place.config.write_text(text + f"AllowKey {world.bad.fingerprint}\n", encoding="utf-8")
     contains(place.update("--dry-run"), "would be updated")
     place.config.write_text(text + "OnHit warn\n", encoding="utf-8")
-    contains("\n".join(place.run(status=1).problems), "is newly listed", "only logged")
+    contains(place.run(status=1).trouble, "is newly listed", "only logged")
 
 
 def test_a_listed_ca_of_user_certificates_holds_the_list(place, world):
     ca = world.folder / "ca.pub"
     ca.write_text(f"{world.bad}\n", encoding="ascii")
     world.sshd_config(f"TrustedUserCAKeys {ca}")
-    place.update()
-    serve(place, world.bad)
-    contains("\n".join(place.run(status=2).problems), "would refuse all certificates of 1 CA in TrustedUserCAKeys")
+    offer(place, world.bad)
+    contains(place.run(status=2).trouble, "would refuse all certificates of 1 CA in TrustedUserCAKeys")
 
 
 def test_what_a_filter_lists_already_is_not_new(place, world):
@@ -131,14 +125,12 @@ def test_what_a_filter_lists_already_is_not_new(place, world):
     os.chown(world.filter, 0, 0)
     world.filter.chmod(0o644)
     place.config.write_text(f"Blocklist {place.target}\nFilter {world.filter}\n", encoding="utf-8")
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     contains(place.update(), "updated, ")
 
 
 def test_a_filter_is_held_in_the_same_way(world, scratch):
-    place = Place(scratch)
-    try:
+    with contextlib.closing(Place(scratch)) as place:
         root = world.folder / "root/.ssh"
         root.mkdir(parents=True, mode=0o700)
         (root / "authorized_keys").write_text(f"{world.bad}\n", encoding="ascii")
@@ -146,18 +138,15 @@ def test_a_filter_is_held_in_the_same_way(world, scratch):
         config = scratch / "keyveto.conf"
         config.write_text(f"Filter {place.target}\n", encoding="utf-8")
         place.lines["MaxFalsePositives"] = 0.5
-        contains("\n".join(place.run("--config", config, status=2).problems),
+        contains(place.run("--config", config, status=2).trouble,
                  "the new one would refuse a key of root", "there is still no filter")
         place.run("--config", config, "--yes", status=1)
         equal(place.target.read_bytes(), world.filter.read_bytes())
-    finally:
-        place.close()
 
 
 def test_each_key_is_logged_and_noted(place, world):
     world.account("alice").authorize(f"{world.bad} x")
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     Path("/dev/log").unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
         log.bind("/dev/log")
@@ -201,14 +190,14 @@ def test_a_first_list_is_held_too(place, world):
     """Whether keyveto.conf names it, or whether it is in keyveto's own folder, where it may be named soon."""
     files_of_root(world, world.bad)
     serve(place, world.bad)
-    messages = "\n".join(place.run(status=2).problems)
+    messages = place.run(status=2).trouble
     contains(messages, "the new one would refuse a key of root", f"{place.target}: it is not installed. Correct that",
              "there is still no list")
     equal(place.target.exists(), False)
     place.config.write_text("Filter /nonexistent\n", encoding="utf-8")
     place.section["Target"] = "/var/lib/keyveto/attack.dat"
     Path("/var/lib/keyveto").mkdir(parents=True, exist_ok=True)
-    contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
+    contains(place.run(status=2).trouble, "the new one would refuse a key of root")
     equal(Path("/var/lib/keyveto/attack.dat").exists(), False)
 
 
@@ -222,7 +211,7 @@ def test_a_list_is_known_by_any_path_that_leads_to_it(place, world, scratch, nam
     words = ("--blocklist", os.path.relpath(place.target), "--source", "badkeys") if name == "relative" else ()
     place.config.write_text(f"Blocklist {path}\n", encoding="utf-8")
     serve(place, world.bad)
-    contains("\n".join(place.run(*words, status=2).problems), "the new one would refuse a key of root")
+    contains(place.run(*words, status=2).trouble, "the new one would refuse a key of root")
     equal(place.target.exists(), False)
 
 
@@ -230,7 +219,7 @@ def test_what_a_broken_keyveto_conf_names_is_audited(place, world):
     files_of_root(world, world.bad)
     place.config.write_text("Nonsense\n", encoding="utf-8")
     serve(place, world.bad)
-    contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
+    contains(place.run(status=2).trouble, "the new one would refuse a key of root")
 
 
 def test_a_list_is_held_if_sshd_does_not_say_which_files_it_reads(place, world):
@@ -238,7 +227,7 @@ def test_a_list_is_held_if_sshd_does_not_say_which_files_it_reads(place, world):
     place.update()
     place.publisher.serve(records(1100, seed=7), "2026-11-02T00:00:00Z")
     world.sshd_config("NonsenseKeyword yes")
-    messages = "\n".join(place.run(status=2).problems)
+    messages = place.run(status=2).trouble
     contains(messages, "/usr/sbin/sshd: ", "NonsenseKeyword",
              "not all keys that sshd lets in could be compared with the new one", "give --yes")
     place.top["HoldIfRefused"] = "never"
@@ -251,7 +240,7 @@ def test_a_first_list_is_not_held_for_want_of_an_audit(place, world):
     """Nothing is in use yet that could stay. On a machine whose sshd never ran, sshd -T fails."""
     world.sshd_config("NonsenseKeyword yes")
     result = place.run(status=0)
-    contains("\n".join(result.problems), "NonsenseKeyword", "not all keys that sshd lets in could be compared")
+    contains(result.trouble, "NonsenseKeyword", "not all keys that sshd lets in could be compared")
     contains(result.out.decode(), "installed, ")
 
 
@@ -267,7 +256,7 @@ def test_a_list_is_held_if_an_administrators_file_cannot_be_read(place, world):
     serve(place, world.clean, date="2026-11-03")
     alice.keys_path.unlink()
     alice.keys_path.mkdir()
-    messages = "\n".join(place.run(status=2).problems)
+    messages = place.run(status=2).trouble
     contains(messages, f"{alice.keys_path}: ", "not all keys of alice could be compared with the new one",
              "the old one stays in use")
     lacks(messages, "not all keys of bob")
@@ -275,7 +264,7 @@ def test_a_list_is_held_if_an_administrators_file_cannot_be_read(place, world):
     root = files_of_root(world)
     root.unlink()
     root.symlink_to("/nonexistent")
-    contains("\n".join(place.run(status=2).problems), "symbolic link to nothing", "not all keys of root")
+    contains(place.run(status=2).trouble, "symbolic link to nothing", "not all keys of root")
 
 
 def test_a_command_of_others_is_named_and_without_sshd_keyveto_conf_counts(place, world):
@@ -293,7 +282,7 @@ def test_a_command_of_others_is_named_and_without_sshd_keyveto_conf_counts(place
               ["note: /usr/sbin/sshd: No such file or directory: the accounts' files are taken from keyveto.conf"])
         files_of_root(world, world.bad)
         serve(place, world.bad)
-        contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
+        contains(place.run(status=2).trouble, "the new one would refuse a key of root")
     finally:
         kept.rename(sshd)
 
@@ -301,41 +290,32 @@ def test_a_command_of_others_is_named_and_without_sshd_keyveto_conf_counts(place
 def test_number_0_allows_no_account(place, world):
     world.account("alice").authorize(world.bad, world.clean)
     place.top["HoldIfRefused"] = 0
-    place.update()
-    serve(place, world.bad)
-    contains("\n".join(place.run(status=2).problems), "would refuse keys of 1 accounts, more than HoldIfRefused "
-             "allows (0)")
+    offer(place, world.bad)
+    contains(place.run(status=2).trouble, "would refuse keys of 1 accounts, more than HoldIfRefused allows (0)")
 
 
 def test_members_of_a_group_count_though_the_system_does_not_list_them(place, world, scratch):
     """A name service such as SSSD finds an account by its name, and lists none."""
-    source, shim = scratch / "shim.c", scratch / "shim.so"
-    source.write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <pwd.h>\n#include <string.h>\n"
-                      "struct passwd *getpwent(void) {\n"
-                      "  struct passwd *(*next)(void) = dlsym(RTLD_NEXT, \"getpwent\"), *pw;\n"
-                      "  while ((pw = next()) != NULL && strcmp(pw->pw_name, \"alice\") == 0) ;\n"
-                      "  return pw;\n}\n", encoding="ascii")
-    make_library(shim, source)
+    hidden = preload(scratch, "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <pwd.h>\n#include <string.h>\n"
+                              "struct passwd *getpwent(void) {\n"
+                              "  struct passwd *(*next)(void) = dlsym(RTLD_NEXT, \"getpwent\"), *pw;\n"
+                              "  while ((pw = next()) != NULL && strcmp(pw->pw_name, \"alice\") == 0) ;\n"
+                              "  return pw;\n}\n")
     world.account("alice").authorize(world.bad)
-    place.update()
-    serve(place, world.bad)
-    hidden = {**os.environ, "LD_PRELOAD": str(shim), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+    offer(place, world.bad)
     contains(place.update("--dry-run", env=hidden), "would be updated")
     world.append("/etc/group", "wheel:x:29999:nobody-of-that-name,alice")
-    contains("\n".join(place.run(status=2, env=hidden).problems), "would refuse a key of alice")
+    contains(place.run(status=2, env=hidden).trouble, "would refuse a key of alice")
 
 
 def test_what_only_a_filter_lists_is_not_held_with_onprobable_warn(world, scratch):
-    place = Place(scratch)
-    try:
+    with contextlib.closing(Place(scratch)) as place:
         files_of_root(world, world.bad)
         place.site.pages["/filter.pkbf"] = Page(world.filter.read_bytes())
         config = scratch / "keyveto.conf"
         config.write_text(f"Filter {place.target}\nOnProbable warn\n", encoding="utf-8")
         place.lines["MaxFalsePositives"] = 0.5
-        contains("\n".join(place.run("--config", config, status=1).problems), "only logged")
-    finally:
-        place.close()
+        contains(place.run("--config", config, status=1).trouble, "only logged")
 
 
 def test_of_two_sources_in_one_run_the_second_is_compared_with_the_first(place, world, scratch):
@@ -345,8 +325,7 @@ def test_of_two_sources_in_one_run_the_second_is_compared_with_the_first(place, 
     world.account("bob").authorize(world.bad)
     world.append("/etc/group", "wheel:x:29999:alice")
     alice.authorize(other)
-    second = ListPlace(scratch / "second") if (scratch / "second").mkdir() is None else None
-    try:
+    with contextlib.closing(ListPlace(scratch / "second") if (scratch / "second").mkdir() is None else None) as second:
         place.config.write_text(f"Blocklist {place.target}\nBlocklist {second.target}\n", encoding="utf-8")
         place.update()
         second.config = place.config
@@ -356,12 +335,10 @@ def test_of_two_sources_in_one_run_the_second_is_compared_with_the_first(place, 
         place.arguments()
         with place.settings.open("a", encoding="utf-8") as file:
             file.write(f"Source second\n\tFormat badkeys\n\tURL {second.section['URL']}\n\tTarget {second.target}\n")
-        messages = "\n".join(run("update", "--settings", place.settings, "--config", place.config, status=2).problems)
+        messages = run("update", "--settings", place.settings, "--config", place.config, status=2).trouble
         contains(messages, f"{second.target}: the new one would refuse a key of alice")
         equal(messages.count("bob's key"), 1, messages)
         lacks(messages, f"{place.target}: the new one would refuse")
-    finally:
-        second.close()
 
 
 def test_a_rollback_is_audited_too(place, world):
@@ -372,64 +349,29 @@ def test_a_rollback_is_audited_too(place, world):
     place.update()
     files_of_root(world, world.bad)
     before = place.snapshot()
-    messages = "\n".join(place.run("--rollback", status=2).problems)
+    messages = place.run("--rollback", status=2).trouble
     contains(messages, "the previous one would refuse a key of root", "give --yes")
     equal(place.snapshot(), before)
     contains(place.run("--rollback", "--yes", status=1).out.decode(), "rolled back, ")
 
 
-def test_a_list_that_is_held_is_fetched_once(place, world):
+def test_a_list_that_is_held_leaves_nothing_and_is_judged_each_time(place, world):
     files_of_root(world, world.bad)
     place.update()
+    patch = patch_path(LIST, place.target.read_bytes())
     serve(place, world.bad)
-    part = place.state / ".badkeys.dat.keyveto-part"
-    place.publisher.asked()
-    place.run(status=2)
-    equal(place.publisher.asked(), [MANIFEST, LIST])
-    equal(part.stat().st_mode & 0o777, 0o600)
-    contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
-    equal(place.publisher.asked(), [MANIFEST])
-    contains("\n".join(place.run("--dry-run", status=2).problems), "the new one would refuse a key of root")
-    equal(place.publisher.asked(), [MANIFEST])
-    equal(part.exists(), True)
-    # Nobody answers for a night.
-    kept = place.publisher.site.pages.pop(MANIFEST)
-    place.run(status=2)
-    place.publisher.site.pages[MANIFEST] = kept
-    # Somebody changed what is kept: it is another list, and is fetched.
-    place.publisher.asked()
-    part.write_bytes(part.read_bytes()[:-16])
-    place.run(status=2)
-    equal(place.publisher.asked(), [MANIFEST, LIST])
+    for words in ((), (), ("--dry-run",)):
+        place.publisher.asked()
+        contains(place.run(*words, status=2).trouble, "the new one would refuse a key of root")
+        equal(place.publisher.asked(), [MANIFEST, patch, LIST])
+        equal([name for name in os.listdir(place.state) if "part" in name], [])
     place.run("--yes", status=1)
-    equal(place.publisher.asked(), [MANIFEST])
-    equal([name for name in os.listdir(place.state) if "part" in name], [])
     equal(hashlib.sha256(place.target.read_bytes()).hexdigest(), place.publisher.manifest["blocklist_sha256"])
-
-
-def test_a_filter_that_is_held_is_fetched_once(world, scratch):
-    place = Place(scratch)
-    try:
-        files_of_root(world, world.bad)
-        place.site.pages["/filter.pkbf"] = Page(world.filter.read_bytes(), '"one"')
-        config = scratch / "keyveto.conf"
-        config.write_text(f"Filter {place.target}\n", encoding="utf-8")
-        place.lines["MaxFalsePositives"] = 0.5
-        for _ in range(2):
-            place.run("--config", config, status=2)
-        equal([request.headers["Range"] for request in place.site.requests],
-              [None, f"bytes={world.filter.stat().st_size - 1}-"])
-        place.run("--config", config, "--yes", status=1)
-        equal(place.target.read_bytes(), world.filter.read_bytes())
-        equal(place.part.exists(), False)
-    finally:
-        place.close()
 
 
 def test_a_list_that_the_publisher_takes_back_is_no_longer_held(place, world):
     files_of_root(world, world.bad)
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     place.run(status=2)
     place.publisher.serve(place.target.read_bytes(), "2026-11-03T00:00:00Z")
     contains(place.update(), "already current")
@@ -441,8 +383,7 @@ def test_a_list_that_the_publisher_takes_back_is_no_longer_held(place, world):
 
 def test_doctor_warns_of_a_list_that_is_held(place, world):
     files_of_root(world, world.bad)
-    place.update()
-    serve(place, world.bad)
+    offer(place, world.bad)
     place.run(status=2)
     # A list that is named twice has its metrics once.
     place.config.write_text(f"Blocklist {place.target}\nBlocklist {place.target}\n", encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 from program import ROOT, contains, equal
 from runs import run
+from samples import write
 from update_place import a_filter, revision_of, untouched
 
 
@@ -84,9 +85,8 @@ def test_the_next_lookup_uses_the_new_filter_and_owner_and_mode_stay(place):
 
 
 def test_the_filter_is_the_first_of_keyveto_conf(place):
-    config = place.settings.with_name("keyveto.conf")
-    config.write_text(f"Filter {place.target}\nFilter {place.state}/other.pkbf\n", encoding="utf-8")
-    config.chmod(0o644)
+    config = write(place.settings.with_name("keyveto.conf"),
+                   f"Filter {place.target}\nFilter {place.state}/other.pkbf\n", mode=0o644)
     # What logins consult is compared with the accounts of this machine, whose sshd may not answer.
     place.lines["HoldIfRefused"] = "never"
     place.write_settings()

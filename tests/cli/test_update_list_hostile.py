@@ -16,18 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from program import KEYVETO, PATIENCE, contains, equal, lacks
-from publisher import LIST, MANIFEST, ListPlace, records
+from program import KEYVETO, PATIENCE, attempt, contains, equal, lacks
+from publisher import LIST, MANIFEST, fixture_list_place, records  # noqa: F401 (the fixture)
 from runs import run
 from update_place import redirect_to, traced
 from website import Page, Site
-
-
-@pytest.fixture(name="place")
-def fixture_place(scratch):
-    made = ListPlace(scratch)
-    yield made
-    made.close()
 
 
 # --- the manifest ------------------------------------------------------------
@@ -199,7 +192,7 @@ def test_a_target_that_is_something_else_stays(place, scratch):
         place.section["Target"] = target
         place.arguments()
         before = Path(target).read_bytes(), os.stat(target).st_ino, sorted(os.listdir(Path(target).parent))
-        contains("\n".join(place.run(status=2).problems), f"{target}: is not an exact list", "stays as it is")
+        contains(place.run(status=2).trouble, f"{target}: is not an exact list", "stays as it is")
         place.run("--lookup", "--yes", status=2)
         place.run("--rollback", status=2)
         equal((Path(target).read_bytes(), os.stat(target).st_ino, sorted(os.listdir(Path(target).parent))), before)
@@ -210,14 +203,14 @@ def test_a_target_that_is_something_else_stays(place, scratch):
                         (scratch / "missing/list", "No such file or directory"),
                         ("/proc/self/environ", ""), (f"{scratch}/{'x' * 255}", "the name is too long")):
         place.section["Target"] = target
-        contains("\n".join(place.run(status=2).problems), why)
+        contains(place.run(status=2).trouble, why)
     equal(os.listdir(other), [])
     assert stat.S_ISFIFO(fifo.stat().st_mode)
     loose = scratch / "loose"
     loose.mkdir()
     loose.chmod(0o777)
     place.section["Target"] = loose / "list"
-    contains("\n".join(place.run(status=2).problems), "its directory is somebody else's, or others may write there")
+    contains(place.run(status=2).trouble, "its directory is somebody else's, or others may write there")
     equal(os.listdir(loose), [])
 
 
@@ -258,8 +251,8 @@ def test_a_full_disk_leaves_the_old_list(place):
         place.arguments()
         before = place.snapshot()
         # ulim -f is in blocks of 512 bytes or 1024 bytes: bash takes 1024.
-        done = subprocess.run(["bash", "-c", f'ulimit -f {blocks * 4}; exec "$@"', "bash", KEYVETO,
-                               *map(str, place.arguments())], capture_output=True, timeout=PATIENCE, check=False)
+        done = attempt("bash", "-c", f'ulimit -f {blocks * 4}; exec "$@"', "bash", KEYVETO, *place.arguments(),
+                       text=False)
         if done.returncode == 2:
             equal(place.snapshot(), before)
             contains(done.stderr.decode(), "File too large")

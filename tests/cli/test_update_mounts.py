@@ -5,13 +5,12 @@ import contextlib
 import ctypes
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from program import KEYVETO, PATIENCE, contains, equal, lacks
+from program import KEYVETO, attempt, contains, equal, lacks
 from publisher import ListPlace, listing
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -62,7 +61,7 @@ def administrator(world, home):
 
 
 def answer(place, status):
-    return "\n".join(place.run("--dry-run", status=status).problems)
+    return place.run("--dry-run", status=status).trouble
 
 
 def test_a_home_below_a_mount_point_of_fstab_is_unjudged_until_it_is_mounted(place, world, scratch, fstab):
@@ -143,8 +142,7 @@ def test_a_home_that_autofs_could_not_mount_is_unjudged(place, world, scratch, f
     administrator(world, auto / "alice")
     lacks(answer(place, 0), "alice")
     words = [str(word) for word in (auto, auto / "alice", KEYVETO, *place.arguments("--dry-run"))]
-    done = subprocess.run([sys.executable, "-c", AUTOFS, *words], start_new_session=True, check=False,
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    done = attempt(sys.executable, "-c", AUTOFS, *words, start_new_session=True)
     equal(done.returncode, 0, done.stderr)
     nothing, empty, there = json.loads(done.stdout)
     for status, messages in (nothing, empty):
@@ -162,7 +160,6 @@ def test_what_a_service_has_mounted_for_itself_is_no_mount(place, world, scratch
     fstab(f"none {disk} tmpfs")
     script = 'mount --bind "$0" "$0" && exec "$@"'
     arguments = [str(word) for word in place.arguments("--dry-run")]
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, disk, KEYVETO, *arguments], check=False,
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    done = attempt("unshare", "--mount", "sh", "-c", script, disk, KEYVETO, *arguments)
     equal(done.returncode, 2, done.stderr)
     contains(done.stderr, f"{disk} is in /etc/fstab, and is not mounted", UNJUDGED)

@@ -5,6 +5,7 @@ import os
 
 from program import ROOT, contains, equal
 from runs import run
+from samples import write
 from update_place import a_filter, all_ones, revision_of, traced
 
 
@@ -53,7 +54,7 @@ def test_what_was_rolled_back_from_stays_away(place):
     place.update("--rollback")
     # An update with --force that fails.
     place.page.cut = 4000
-    place.refuse("--force", kept=True)
+    place.refuse("--force")
     place.page.cut = None
     waits(1)
     # The file was touched, and changed.
@@ -89,11 +90,9 @@ def test_a_rollback_to_a_missing_or_bad_filter_is_refused(place):
     contains(place.refuse("--rollback"), "there is no previous one (filter.pkbf.previous beside it)")
     for bad, why in ((b"", "shorter than a filter header"), (a_filter()[:-1], "cut short or damaged"),
                      (all_ones(), "every bit is set")):
-        place.previous.write_bytes(bad)
-        place.previous.chmod(0o644)
+        write(place.previous, bad).chmod(0o644)
         contains(place.refuse("--rollback"), why)
-    place.previous.write_bytes(a_filter(0))
-    place.previous.chmod(0o666)
+    write(place.previous, a_filter(0)).chmod(0o666)
     contains(place.refuse("--rollback"), "others may write it")
     place.previous.unlink()
     os.link(place.target, place.previous)

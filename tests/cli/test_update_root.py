@@ -12,6 +12,7 @@ import pytest
 
 from program import contains, equal
 from runs import run
+from samples import write
 from update_place import a_filter, revision_of
 
 NOBODY = 65534
@@ -26,8 +27,7 @@ def state_of(path):
 @pytest.mark.throwaway
 def test_root_follows_no_link_that_is_not_roots(place):
     secret, theirs = place.state.parent / "shadow", place.state.parent / "theirs"
-    secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
-    secret.chmod(0o600)
+    write(secret, b"root:*:19000:0:99999:7:::\n").chmod(0o600)
     place.put(a_filter(0))
     theirs.mkdir()
     os.chown(theirs, NOBODY, NOBODY)
@@ -91,8 +91,7 @@ def test_as_root_the_filter_gets_no_other_owner(place):
 def test_a_link_exchanged_during_the_run_does_not_redirect_root(place):
     """Another process exchanges a link and a file all the time. When it rests, the update does its work."""
     secret, source = place.state.parent / "shadow", place.state.parent / "source"
-    secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
-    secret.chmod(0o600)
+    write(secret, b"root:*:19000:0:99999:7:::\n").chmod(0o600)
     source.write_bytes(a_filter(5))
     before = state_of(secret)
     place.state.chmod(0o1777)

@@ -11,20 +11,12 @@ from audit_machine import CONFIG
 from openssh import takes_wildcards
 from private_logins import comes_in, listening, settle
 from program import contains, equal, lacks
-from publisher import ListPlace, listing
+from publisher import fixture_named_list, listing  # noqa: F401 (the fixture)
 from sshd_machine import GUARD
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "installed")]
 
 GUARD_LINE = f"AuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k"
-
-
-@pytest.fixture(name="place")
-def fixture_place(scratch):
-    made = ListPlace(scratch)
-    made.config.write_text(f"Blocklist {made.target}\n", encoding="utf-8")
-    yield made
-    made.close()
 
 
 @pytest.fixture(name="bad")
@@ -105,12 +97,11 @@ def test_a_list_is_held_if_root_comes_in_with_its_key_from_anywhere(place, world
                 for server in ("127.0.0.1", "127.0.0.3") if comes_in(bad, "root", port, client, server)}
     if came:
         serve(place, world.bad)
-        contains("\n".join(place.run(status=2).problems),
-                 f"{there}:1: root's key {world.bad.fingerprint} is newly listed",
+        contains(place.run(status=2).trouble, f"{there}:1: root's key {world.bad.fingerprint} is newly listed",
                  "the new one would refuse a key of root", "the old one stays in use")
         return
     serve(place, world.bad)
-    lacks("\n".join(place.run("--dry-run", status=0).problems), "root")
+    lacks(place.run("--dry-run", status=0).trouble, "root")
 
 
 @pytest.mark.parametrize("match", ["Address 192.0.2.0/24", "LocalPort 2222", "RDomain red",
@@ -121,7 +112,7 @@ def test_a_listed_ca_that_is_trusted_by_origin_holds_the_list(place, world, matc
     CONFIG.write_text(f"TrustedUserCAKeys none\nMatch {match}\n TrustedUserCAKeys {ca}\n", encoding="ascii")
     place.update()
     serve(place, world.bad)
-    contains("\n".join(place.run(status=2).problems), f"{ca}:1: CA {world.bad.fingerprint} is newly listed",
+    contains(place.run(status=2).trouble, f"{ca}:1: CA {world.bad.fingerprint} is newly listed",
              "the new one would refuse all certificates of 1 CA in TrustedUserCAKeys")
 
 
@@ -146,5 +137,5 @@ def test_too_many_blocks_by_origin_count_as_unjudged(place, world):
     CONFIG.write_text("".join(f"Match Address 192.0.2.{i}\n AuthorizedKeysFile there{i}\n" for i in range(20)),
                       encoding="ascii")
     place.publisher.serve(listing(n=1000, seed=5), "2026-11-02T00:00:00Z")
-    contains("\n".join(place.run(status=2).problems), "too many Match blocks",
+    contains(place.run(status=2).trouble, "too many Match blocks",
              "not all keys that sshd lets in could be compared with the new one")

@@ -3,7 +3,6 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,12 @@ import pytest
 import keys
 from audit_machine import CONFIG
 from private_logins import comes_in, listening, settle
-from program import KEYVETO, PATIENCE, ROOT, SSHD, contains, equal, lacks
+from program import KEYVETO, ROOT, SSHD, attempt, contains, equal, lacks
 from publisher import listing
 from server import free_port
 from sshd_machine import GUARD
 from test_sshd_service import unit
-from test_update_sight import fixture_bad, fixture_place, of_root, serve    # noqa: F401
+from test_update_sight import fixture_bad, fixture_named_list, of_root, serve    # noqa: F401
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "installed")]
 
@@ -68,7 +67,7 @@ def test_a_list_is_held_if_root_comes_in_by_another_sshd(place, world, bad, scra
         came = comes_in(bad, "root", port)
         equal(came, name not in ("first-file", "first-option", "nothing-that-matters"))
         result = place.run("--dry-run", status=2 if came else 0)
-    messages = "\n".join(result.problems)
+    messages = result.trouble
     if came:
         contains(messages, f"{there}:1: root's key {world.bad.fingerprint} is newly listed",
                  "the new one would refuse a key of root")
@@ -88,11 +87,11 @@ def test_another_program_is_asked_itself(place, world, bad, scratch):
     try:
         with listening(scratch, "-f", own, program=other):
             equal(comes_in(bad, "root", port), True)
-            contains("\n".join(place.run(status=2).problems), "the new one would refuse a key of root")
+            contains(place.run(status=2).trouble, "the new one would refuse a key of root")
         folder.chmod(0o777)
         of_root(world, "there", world.clean)
         with listening(scratch, "-f", own, program=other):
-            contains("\n".join(place.run(status=2).problems), f"{folder}", UNSEEN)
+            contains(place.run(status=2).trouble, f"{folder}", UNSEEN)
     finally:
         shutil.rmtree(folder)
 
@@ -104,17 +103,16 @@ def test_an_sshd_that_cannot_be_asked_holds_the_list(place, scratch, monkeypatch
     place.update()
     place.publisher.serve(listing(n=1000, seed=5), "2026-11-02T00:00:00Z")
     with listening(scratch, "-f", own) as process:
-        lacks("\n".join(place.run("--dry-run", status=0).problems), UNSEEN)
+        lacks(place.run("--dry-run", status=0).trouble, UNSEEN)
         own.write_text("NonsenseKeyword yes\n", encoding="ascii")
-        contains("\n".join(place.run("--dry-run", status=2).problems), f"sshd, process {process.pid}: ",
-                 "NonsenseKeyword", UNSEEN)
+        contains(place.run("--dry-run", status=2).trouble, f"sshd, process {process.pid}: ", "NonsenseKeyword", UNSEEN)
     own = own_file(scratch / "own", "AuthorizedKeysFile there", port=port)
     for words, why in ((["-f", "own"], "nobody can tell where that is"),
                        (["-o", "AuthorizedKeysCommandUser=root", "-o", "AuthorizedKeysCommand=/bin/echo %u", "-f", own],
                         "where the value of an -o option ends cannot be seen")):
         monkeypatch.chdir(scratch)
         with listening(scratch, "-p", port, *words):
-            contains("\n".join(place.run("--dry-run", status=2).problems), why, UNSEEN)
+            contains(place.run("--dry-run", status=2).trouble, why, UNSEEN)
 
 
 def test_a_command_in_an_option_is_named(place, world, scratch):
@@ -145,9 +143,9 @@ def test_match_blocks_of_another_sshd(place, world, scratch):
     serve(place, world.bad)
     alice.authorize(other)
     alice.write("there", world.bad)
-    lacks("\n".join(place.run("--dry-run", status=0).problems), "alice")
+    lacks(place.run("--dry-run", status=0).trouble, "alice")
     with listening(scratch, "-f", own):
-        contains("\n".join(place.run("--dry-run", status=2).problems), "would refuse a key of alice")
+        contains(place.run("--dry-run", status=2).trouble, "would refuse a key of alice")
 
 
 def test_what_units_and_defaults_give_to_the_next_sshd_counts(place, world, scratch):
@@ -158,15 +156,15 @@ def test_what_units_and_defaults_give_to_the_next_sshd_counts(place, world, scra
     shown = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
     for words in (f"-f {own}", "-o AuthorizedKeysFile=there", "-o AuthorizedKeysFile=.ssh/authorized_keys there"):
         with unit(shown.format(words)):
-            contains("\n".join(place.run("--dry-run", status=2).problems), "the new one would refuse a key of root")
+            contains(place.run("--dry-run", status=2).trouble, "the new one would refuse a key of root")
     with unit(shown.format("-o LogLevel=VERBOSE")):
-        lacks("\n".join(place.run("--dry-run", status=0).problems), "root")
+        lacks(place.run("--dry-run", status=0).trouble, "root")
     defaults = Path("/etc/default/ssh")
     kept = defaults.read_bytes() if defaults.exists() else None
     try:
         for line in (f"SSHD_OPTS='-f {own}'", f"SSHD_OPTS=-f{own}", f'SSHD_OPTS="-4 -f {own}"  # ours'):
             defaults.write_text(f"{line}\n", encoding="ascii")
-            contains("\n".join(place.run("--dry-run", status=2).problems), "the new one would refuse a key of root")
+            contains(place.run("--dry-run", status=2).trouble, "the new one would refuse a key of root")
     finally:
         if kept is None:
             defaults.unlink()
@@ -198,9 +196,8 @@ def test_the_updates_service_sees_the_other_sshd(place, world, scratch):
 
     def update(*names):
         names = ",".join(f"+{name.removeprefix('cap_')}" for name in names)
-        return subprocess.run(["setpriv", "--bounding-set", f"-all,{names}", "--inh-caps", "-all", KEYVETO,
-                               *map(str, place.arguments("--dry-run"))], capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        return attempt("setpriv", "--bounding-set", f"-all,{names}", "--inh-caps", "-all", KEYVETO,
+                       *place.arguments("--dry-run"))
     with listening(scratch, "-f", own):
         done = update(*named)
         equal(done.returncode, 0, done.stderr)

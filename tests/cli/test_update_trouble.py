@@ -9,15 +9,15 @@ import pty
 import re
 import signal
 import stat
-import subprocess
 import threading
 import time
 
 import pytest
 
-from program import KEYVETO, PATIENCE, ROOT, contains, equal, make_library, mount_namespace, wait_until
+from program import KEYVETO, PATIENCE, ROOT, attempt, contains, equal, mount_namespace, preload, wait_until
 from runs import run
-from update_place import a_filter, authority, large, revision_of
+from samples import write
+from update_place import a_filter, authority, large, received, revision_of
 
 
 def test_a_mistake_in_the_settings_is_reported(place):
@@ -52,8 +52,7 @@ def test_a_mistake_in_the_settings_is_reported(place):
 
 def test_cas_that_others_may_write_are_refused(place):
     own = place.settings.with_name("ca.pem")
-    own.write_bytes(authority().certificate.read_bytes())
-    own.chmod(0o666)
+    write(own, authority().certificate.read_bytes()).chmod(0o666)
     place.lines["CAFile"] = own
     contains(place.refuse(early=True), "ca.pem: writable by group or others; correct owner and mode")
     equal(place.site.requests, [])
@@ -74,21 +73,20 @@ def test_settings_or_a_place_that_others_may_write_are_refused(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_file_in_the_place_of_the_part_is_not_used(place):
+def test_a_file_in_the_place_of_the_lock_is_not_used(place):
     """keyveto neither writes through it nor trusts its content."""
     victim = place.state.parent / "victim"
-    victim.write_bytes(b"untouched")
-    victim.chmod(0o600)
+    write(victim, b"untouched").chmod(0o600)
     place.part.symlink_to(victim)
     place.update()
     os.link(victim, place.part)
     place.update("--force")
-    place.part.write_bytes(large())
-    place.part.chmod(0o666)
+    write(place.part, large()).chmod(0o666)
     place.update("--force")
     os.mkfifo(place.part)
     place.update("--force")
     equal(victim.read_bytes(), b"untouched")
+    equal(place.target.read_bytes(), large())
     place.part.mkdir()
     equal(place.run("--force", status=2).problems[0],
           f"{place.target}: cannot make .filter.pkbf.keyveto-part beside it: Is a directory")
@@ -97,14 +95,32 @@ def test_a_file_in_the_place_of_the_part_is_not_used(place):
 @pytest.mark.serves(body=large())
 def test_a_file_system_without_modes_ends_the_run(place, scratch):
     """On one such as vfat no file is ever its owner's alone."""
-    source, shim = scratch / "shim.c", scratch / "shim.so"
-    source.write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <sys/stat.h>\n"
-                      "int fstat(int fd, struct stat *st) {\n"
-                      "  int (*next)(int, struct stat *) = dlsym(RTLD_NEXT, \"fstat\"), result = next(fd, st);\n"
-                      "  st->st_mode |= 055;\n  return result;\n}\n", encoding="ascii")
-    make_library(shim, source)
-    run = place.run(status=2, env={**os.environ, "LD_PRELOAD": str(shim), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    env = preload(scratch, "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <sys/stat.h>\n"
+                           "int fstat(int fd, struct stat *st) {\n"
+                           "  int (*next)(int, struct stat *) = dlsym(RTLD_NEXT, \"fstat\"), result = next(fd, st);\n"
+                           "  st->st_mode |= 055;\n  return result;\n}\n")
+    run = place.run(status=2, env=env)
     contains(run.problems[0], f"{place.target}: .filter.pkbf.keyveto-part beside it is never a file of this user alone")
+
+
+@pytest.mark.serves(body=large())
+def test_on_a_file_system_without_o_tmpfile_a_copy_becomes_the_filter(place, scratch):
+    """What lost its name cannot get another one there."""
+    env = preload(scratch, "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n"
+                           "#define TMPFILE 020000000\n#define OPENAT(name)\\\n"
+                           "int name(int dir, const char *path, int flags, unsigned int mode) {\\\n"
+                           "  int (*next)(int, const char *, int, unsigned int) = dlsym(RTLD_NEXT, #name);\\\n"
+                           "  if (flags & TMPFILE) { errno = EOPNOTSUPP; return -1; }\\\n"
+                           "  return next(dir, path, flags, mode);\\\n}\nOPENAT(openat)\nOPENAT(openat64)\n")
+    contains(place.update(env=env), "installed, revision 1")
+    place.page.body, place.page.etag = large(2), '"two"'
+    contains(place.update(env=env), "updated, revision 1 -> 2")
+    equal((place.target.read_bytes(), place.previous.read_bytes()), (large(2), large()))
+    equal(stat.S_IMODE(place.target.stat().st_mode), 0o644)
+    # The notes are about the copy.
+    contains(place.update(), "already current, revision 2")
+    equal(place.site.requests[-1].headers["If-None-Match"], '"two"')
+    equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
 def test_damaged_or_forged_notes_do_no_harm(place):
@@ -134,20 +150,18 @@ def test_a_full_disk_fails_cleanly_and_leaves_no_part_behind(place):
     script = (f"mount -t tmpfs -o size=600k,mode=755 none {small}; install -m 644 {old} {small}/f; "
               f"{KEYVETO} update --filter {small}/f {source} >{place.state}/said 2>&1 && exit 7; "
               f"cmp {old} {small}/f; ls -A {small} >{place.state}/left")
-    done = subprocess.run([*mount_namespace(), "sh", "-euc", script], capture_output=True, timeout=PATIENCE,
-                          check=False)
+    done = attempt(*mount_namespace(), "sh", "-euc", script, text=False)
     said = (place.state / "said").read_text(encoding="utf-8")
     equal(done.returncode, 0, f"{done.stderr} {said}")
     contains(said, "No space left on device; it needs 1048600 bytes", "stays as it is, revision 0")
-    equal((place.state / "left").read_text(encoding="utf-8").split(), [".f.keyveto-update", "f"])
+    equal((place.state / "left").read_text(encoding="utf-8").split(), ["f"])
 
 
 @pytest.mark.serves(body=large())
 def test_a_limit_on_the_size_of_files_fails_cleanly(place):
     place.put(a_filter(0))
     arguments = " ".join(f"'{word}'" for word in place.arguments())
-    done = subprocess.run(["bash", "-c", f"ulimit -f 300; '{KEYVETO}' {arguments}"], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
+    done = attempt("bash", "-c", f"ulimit -f 300; '{KEYVETO}' {arguments}")
     equal(done.returncode, 2, done.stderr)
     contains(done.stderr, "File too large; it needs 1048600 bytes", "stays as it is, revision 0")
     assert not place.part.exists()
@@ -186,7 +200,7 @@ def test_a_second_run_at_the_same_time_is_refused(place):
     over = threading.Event()
     place.page.pause = (300_000, over)
     with place.start() as first:
-        wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "the first receives")
+        wait_until(lambda: received(first) > 1000, "the first receives")
         second = place.run(status=2)
         equal(second.problems[0], f"{place.target}: another keyveto update of it is running; wait for its end")
         over.set()
@@ -201,7 +215,7 @@ def test_a_change_by_another_program_during_the_run_is_not_lost(place):
     over = threading.Event()
     place.page.pause = (300_000, over)
     with place.start() as process:
-        wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
+        wait_until(lambda: received(process) > 1000, "it receives")
         run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
         changed = place.target.read_bytes()
         over.set()
@@ -232,22 +246,21 @@ def test_an_update_waits_for_the_lock_of_other_writers(place):
 
 @pytest.mark.serves(body=large())
 def test_a_signal_ends_an_update_with_that_signal(place):
-    """The received part is kept if it can be resumed."""
+    """Nothing stays of it."""
     place.put(a_filter(0))
-    for etag, sig in (('"one"', signal.SIGTERM), (None, signal.SIGINT), (None, signal.SIGHUP)):
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         over = threading.Event()
-        place.part.unlink(missing_ok=True)
-        place.page.etag, place.page.pause = etag, (300_000, over)
+        place.page.pause = (300_000, over)
         # Also if an update first finishes the work of a killed run, under the lock.
         os.link(place.target, place.old)
         with place.start() as process:
-            wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
+            wait_until(lambda: received(process) > 1000, "it receives")
             process.send_signal(sig)
             _, messages = process.communicate(timeout=PATIENCE)
             over.set()
             equal(process.returncode, -sig, messages)
         contains(messages, "interrupted", "stays as it is, revision 0")
-        equal(place.part.exists(), etag is not None)
+        equal([name for name in place.names() if name != ".filter.pkbf.keyveto-update"], ["filter.pkbf"])
         equal(revision_of(place.target), 0)
 
 
@@ -258,9 +271,8 @@ def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(place):
             if old is not None:
                 place.put(old)
             redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
-            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO,
-                                   *map(str, place.arguments("--force"))],
-                                  capture_output=True, timeout=PATIENCE, check=False)
+            done = attempt("sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, *place.arguments("--force"),
+                           text=False)
             # If the result cannot be printed, the status is 2, although the filter is the new one.
             equal(done.returncode, 2 if closed & 2 else 0, f"{redirection}: {done.stderr}")
             equal(place.target.read_bytes(), a_filter(), redirection)

@@ -8,13 +8,12 @@ keyveto-network and of keyveto-worker, too.
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
-from hostile import HOSTILE as WORKER_HOSTILE
-from program import PATIENCE, copy_programs, equal
+from hostile import HOSTILE as WORKER_HOSTILE, each_user, need_root
+from program import attempt, copy_programs, equal
 from pwned_api import Api, Key, page, small_filter
 from samples import write
 from test_walls import MARK, Exploit, SHORT_WAITS, is_printable, no_asan, preload
@@ -62,11 +61,9 @@ def fixture_api():
     api.close()
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_what_reads_an_answer_or_a_proof_has_no_power_when_it_is_taken_over(place, api, user):
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
+    need_root()
     authority().certificate.parent.chmod(0o755)
     (place.folder / "exploit").mkdir()
     exploit = Exploit(place.folder / "exploit")
@@ -111,8 +108,7 @@ def fixture_hostile_network(place):
     def run(says, **options):
         text = NETWORK_HOSTILE.format(python=sys.executable, good=str(place.filter)) + "asked()\n" + says + "\n"
         write(place.folder / "keyveto-network", text).chmod(0o755)
-        return subprocess.run([place.folder / "keyveto", *place.words("https://localhost")],
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE, **options)
+        return attempt(place.folder / "keyveto", *place.words("https://localhost"), text=False, **options)
     return run
 
 
@@ -175,8 +171,7 @@ def fixture_hostile_worker(place):
     def run(says):
         lines = "def result(kind, why=''): tell(16, number(kind), text(why))\n" + says + "\n"
         write(place.folder / "keyveto-worker", WORKER_HOSTILE.format(python=sys.executable) + lines).chmod(0o755)
-        return subprocess.run([place.folder / "keyveto", *place.words("https://localhost:1")],
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
+        return attempt(place.folder / "keyveto", *place.words("https://localhost:1"), text=False)
     return run
 
 

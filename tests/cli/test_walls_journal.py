@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from audit_machine import World
-from hostile import put_worker
-from program import KEYVETO, PATIENCE, contains, copy_programs, equal, lacks, mount_namespace
+from hostile import need_root, put_worker
+from program import KEYVETO, attempt, contains, copy_programs, equal, lacks, mount_namespace
 from samples import made, write
 from sshd_logs import JOURNALCTL, fake_journalctl
 from test_audit_logins import journal_has, journald, log_in_until, people, real_sshd
@@ -30,8 +30,7 @@ FORMS = ("journal", "folder", "file")
 @pytest.fixture(name="journal")
 def fixture_journal(world):
     """A real journal of this machine with a login, and what somebody logged; its forms by their names."""
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
+    need_root()
     identities, _, _ = people(world)
     with journald():
         with real_sshd(world) as port:
@@ -44,8 +43,7 @@ def fixture_journal(world):
 
 def audit(world, log, *before):
     words = ("audit", "--filter", world.filter, "--user", "alice", "--logins", str(log))
-    return subprocess.run([*before, KEYVETO, *words], stdin=subprocess.DEVNULL, capture_output=True,
-                          check=False, timeout=PATIENCE, text=True, errors="replace")
+    return attempt(*before, KEYVETO, *words, errors="replace")
 
 
 def powers(world, exploit, log, *refused):
@@ -199,8 +197,7 @@ def test_a_worker_that_is_none_of_ours_is_a_problem(world, scratch, says, why):
     put_worker(scratch / "keyveto-worker", f"{ENDED}{says}\n")
     world.account("alice").authorize(made()["ed25519"].line)
     words = ("audit", "--filter", world.filter, "--user", "alice", "--logins=journal")
-    done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          timeout=PATIENCE, text=True)
+    done = attempt(program, *words)
     said = done.stderr.replace("No error information", "Unknown error -1")      # musl's text
     contains(said, f"keyveto: journal: /usr/bin/journalctl fails: {why}\n", "1 problem")
     equal(done.returncode, 2, done)

@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 
-from program import KEYVETO, PATIENCE, ROOT, mount_namespace
+from hostile import each_user, need_root
+from program import KEYVETO, PATIENCE, ROOT, attempt, mount_namespace
 from runs import as_nobody
 from samples import write
 from test_walls import MARK, POWERS, REFUSALS, SETRESUID, Exploit, no_asan
@@ -36,8 +37,7 @@ exec "$@"
 @pytest.fixture(name="signed")
 def fixture_signed(place):
     """A filter of this machine with a good signature, which everybody may read: its files by their names."""
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
+    need_root()
     place.settings.parent.chmod(0o755)
     signer = Signer(place.settings.parent, "publisher")
     data = place.settings.parent / "source.pkbf"
@@ -54,8 +54,7 @@ def run(place, *words, user=False, before=()):
     os.chown(place.state, 65534 if user else 0, -1)
     words = (*words, KEYVETO, *map(str, place.arguments("--force")))
     words = as_nobody(*words) if user else words
-    return subprocess.run([*before, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          timeout=PATIENCE, text=True, errors="replace")
+    return attempt(*before, *words, errors="replace")
 
 
 @pytest.fixture(name="exploit")
@@ -83,49 +82,12 @@ def mark(file):
         out.write(b"\n#" + MARK + b"\n")
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_an_ssh_keygen_that_is_taken_over_has_no_power(place, signed, exploit, user):
     mark(signed["signature"])
     assert run(place, user=user).returncode == 0, "what follows a signature is no part of it"
     place.target.unlink()
     assert powers(place, exploit, user=user) <= ITS_JOB
-
-
-def index_of_others(folder, user):
-    """The arguments of publish, to continue an index with the mark behind its signature."""
-    signer = Signer(folder, "key")
-    words = ("publish", "--sign", signer.key, folder / "pub", write(folder / "f.pkbf", a_filter()))
-    subprocess.run([KEYVETO, *map(str, words)], check=True, capture_output=True, timeout=PATIENCE)
-    mark(folder / "pub/index")
-    for path in folder.rglob("*"):
-        os.chown(path, 65534 if user else 0, -1)
-    return words
-
-
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
-def test_an_ssh_keygen_of_a_publisher_that_is_taken_over_has_no_power(scratch, user):
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
-    scratch.chmod(0o755)
-    (scratch / "work").mkdir(mode=0o777)
-    (scratch / "work").chmod(0o777)
-    words = [KEYVETO, *map(str, index_of_others(scratch / "work", user))]
-    (scratch / "exploit").mkdir()
-    exploit = Exploit(scratch / "exploit", '-DONLY="ssh-keygen"')
-    os.chown(exploit.secret, 65534 if user else 0, -1)
-    exploit.secret.chmod(0o600)
-    trace = scratch / "work/trace"
-    # An account cannot see what an ssh-keygen writes that it cannot trace: root does.
-    words = ["strace", "-f", "-qq", "-s", "100", "-e", "trace=write", "-o", trace,
-             *(as_nobody(*words) if user else words)]
-    done = subprocess.run([*mount_namespace(), "sh", "-c", LOADED, "sh", exploit.folder, *words],
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
-    shutil.rmtree(exploit.folder / "etc", ignore_errors=True)
-    told = re.findall(r'"powers: (\d+)', trace.read_text(encoding="ascii", errors="replace"))
-    assert len(told) == 1 and done.returncode == 2, done
-    assert {text for bit, text in POWERS.items() if int(told[0]) & bit} <= ITS_JOB
 
 
 def strace(call, error="ENOSYS"):
@@ -147,8 +109,7 @@ def test_each_wall_alone_holds_an_ssh_keygen_of_roots(place, signed, exploit):
 
 
 @pytest.mark.sample(5)
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 @pytest.mark.parametrize("call, wall", REFUSALS)
 @pytest.mark.parametrize("error", ("ENOSYS", "EPERM"))
 def test_a_wall_that_cannot_stand_stops_no_signature(place, signed, call, wall, error, user):
@@ -171,8 +132,7 @@ def test_an_account_that_etc_passwd_does_not_have_verifies_as_before(place, sign
     place.write_settings()
     words = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "strace", "-f", "-qq", "-e",
              "trace=socket,execve", "-o", place.state / "trace", KEYVETO, *map(str, place.arguments())]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE,
-                          text=True)
+    done = attempt(*words)
     assert "runs without" not in done.stderr
     assert "ssh-keygen: No user exists for uid 54321)" in done.stderr, done
     calls = (place.state / "trace").read_text(encoding="ascii", errors="replace")

@@ -7,13 +7,12 @@ test_walls.py tells how a parser that an attacker has taken over is played.
 import lzma
 import os
 import re
-import subprocess
 import sys
 
 import pytest
 
-from hostile import WORKER
-from program import PATIENCE, ROOT, STARTED, contains, copy_programs
+from hostile import WORKER, each_user, need_root
+from program import ROOT, STARTED, attempt, contains, copy_programs
 from publisher import ListPlace, records
 from samples import write
 from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
@@ -49,11 +48,9 @@ def powers(exploit, place, user, *words):
         ("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, done
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_a_parser_of_manifests_that_is_taken_over_has_no_power(exploit, place, user):
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
+    need_root()
     page = place.publisher.site.pages["/v0/badkeysdata.json"]
     page.body = page.body.replace(b'"new"', b'"' + MARK + b'"')
     could, done = powers(exploit, place, user)
@@ -61,8 +58,7 @@ def test_a_parser_of_manifests_that_is_taken_over_has_no_power(exploit, place, u
     assert done.returncode == 2, done
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 @pytest.mark.parametrize("form", (bytes, lzma.compress), ids=("plain", "xz"))
 def test_a_parser_of_lists_that_is_taken_over_has_no_power(exploit, place, form, user):
     """One that is received, and the installed one, which others wrote once."""
@@ -82,8 +78,7 @@ def marked_filter(revision):
     return bits[:1000] + MARK + bits[1000 + len(MARK):]
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_a_parser_of_filters_that_is_taken_over_has_no_power(exploit, filter_place, user):
     """One that is received, and the installed one, which others wrote once."""
     filter_place.page.body = marked_filter(2)
@@ -142,8 +137,7 @@ class Hostile:
     def run(self, task, says, *words):
         put_task(self.worker, task, says)
         environment = {name: value for name, value in os.environ.items() if name not in ("TZ", "SOURCE_DATE_EPOCH")}
-        done = subprocess.run([self.program, *map(str, self.place.arguments(*words))], stdin=subprocess.DEVNULL,
-                              capture_output=True, check=False, timeout=PATIENCE, env=environment)
+        done = attempt(self.program, *self.place.arguments(*words), text=False, env=environment)
         assert is_printable(done.stdout) and is_printable(done.stderr), done
         return done
 
@@ -175,10 +169,10 @@ ANY = {
 
 MANIFEST = """
 def source(id=1, name="n", repo="r", path="p", more=b""): result(number(id), text(name), text(repo), text(path), more)
-def rest(ok=1, why="", url="https://x/y", sha=64 * "a", lookup="", lookup_sha="", time=1, deprecated=0, words="",
-         left_out=0, more=b""):
+def rest(ok=1, why="", url="https://x/y", sha=64 * "a", lookup="", lookup_sha="", time=1, expires=0, deprecated=0,
+         words="", left_out=0, more=b""):
     result(number(256), number(ok), text(why), text(url), text(sha), text(lookup), text(lookup_sha), number(time),
-           number(deprecated), text(words), number(left_out), more)
+           number(expires), number(deprecated), text(words), number(left_out), more)
 """
 REFUSED_MANIFESTS = ANY | {
     "sends a source of no id": "source(id=257); rest()",
@@ -203,6 +197,8 @@ REFUSED_MANIFESTS = ANY | {
     "sends a lookup file without a hash": "rest(lookup='https://x/y')",
     "sends a time that no clock has": "rest(time=1 << 60)",
     "sends a time before all": "rest(time=1 << 63)",
+    "expires when no clock does": "rest(expires=1 << 60)",
+    "expires before all": "rest(expires=1 << 63)",
     "is deprecated twice": "rest(deprecated=2)",
     "sends a long reason": "rest(deprecated=1, words=501 * 'w')",
     "leaves more out than there is": "rest(left_out=1 << 40)",
@@ -255,13 +251,9 @@ def test_a_list_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
     refused(hostile, "records", FOUND + says)
 
 
-@pytest.mark.parametrize("again", (False, True), ids=("that comes", "that was kept"))
-def test_a_list_is_known_by_the_hash_of_another_process_than_the_one_that_parsed_it(hostile, again):
+def test_a_list_is_known_by_the_hash_of_another_process_than_the_one_that_parsed_it(hostile):
     wanted = hostile.place.publisher.manifest["blocklist_sha256"]
     hostile.place.publisher.list.body = lzma.compress(records(999, seed=7))
-    if again:
-        part = write(hostile.place.state / ".badkeys.dat.keyveto-part", records(999, seed=7))
-        part.chmod(0o600)
     done = hostile.run("records", f"{FOUND}records(n=999, sha='{wanted}')")
     contains(done.stderr.decode(), "its SHA-256 is not the one in the manifest")
     assert done.returncode == 2 and not hostile.place.target.exists(), done

@@ -5,7 +5,6 @@ test_walls.py tells how a process that an attacker has taken over is played. Her
 header of a filter, or what stands beside a list: the names of its sources, or where private halves lie.
 """
 
-import os
 import shutil
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 import blocklist
 import sshkey
 from brake_machine import FILTER, GUARD, LIST, machine
+from hostile import each_user, need_root
 from program import KEYVETO, contains, keyveto, lacks
 from samples import write
 from test_walls import MARK, exploit_in, no_asan
@@ -36,8 +36,7 @@ def fixture_exploits(tmp_path_factory):
 
 @pytest.fixture(name="here")
 def fixture_here(scratch):
-    if os.geteuid() != 0:
-        pytest.fail("this test needs root, who has most to lose")
+    need_root()
     with machine(scratch) as here:
         here.authorize_root(here.world.clean)
         key = here.write("bad.pub", here.world.bad)
@@ -94,8 +93,7 @@ def test_a_lookup_that_is_taken_over_has_no_power(here, exploits, kind, name, us
     assert names or (kind == "list" and name in HEADERS), f"nothing was looked up: {done}"
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_what_stands_beside_a_list_is_read_by_a_worker(here, exploits, user):
     """And why prints it, without its controls."""
     digest = blocklist.hashes(sshkey.parse_line(str(here.world.bad).encode()))[0]

@@ -9,7 +9,6 @@ import os
 import pty
 import random
 import re
-import shutil
 import subprocess
 import threading
 import time
@@ -17,8 +16,8 @@ import time
 import pytest
 
 import weak_keys
-from hostile import put_worker
-from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from hostile import each_user, put_worker
+from program import attempt, contains, copy_programs, equal, keyveto, lacks, on_a_machine
 from samples import empty_filter, write
 from test_walls import FAST_CLOCK, MARK, fixture_exploit, is_printable, no_asan, preload  # noqa: F401 (the fixture)
 
@@ -36,22 +35,17 @@ def marked_key():
             return weak_keys.key("marked", n)
 
 
-@no_asan
-@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@each_user
 def test_tests_of_moduli_that_are_taken_over_have_no_power(exploit, user):
-    filters = exploit.folder / "empty.pkbf"
-    shutil.copy(empty_filter(), filters)
-    filters.chmod(0o644)
     key = write(exploit.folder / "key.pub", f"{marked_key().line}\n")
-    could, names, done = exploit.run("why", "--filter", filters, key, user=user)
+    could, names, done = exploit.run("why", "--filter", exploit.filters(), key, user=user)
     equal(names, {"keyveto-worker"}, done)
     assert could <= HARMLESS, done
 
 
 @pytest.mark.long
 @no_asan
-@pytest.mark.throwaway
-@pytest.mark.usefixtures("host_keys")
+@on_a_machine
 def test_tests_of_moduli_of_an_audit_have_no_power(exploit, world):
     world.folder.chmod(0o755)
     alice = world.account("alice")
@@ -106,8 +100,7 @@ def fixture_hostile(scratch):
 
     def run(says):
         put_worker(scratch / "keyveto-worker", f"{FOUND}{says}\n")
-        return subprocess.run([program, "why", "--filter", empty_filter(), path], stdin=subprocess.DEVNULL,
-                              capture_output=True, check=False, timeout=PATIENCE)
+        return attempt(program, "why", "--filter", empty_filter(), path, text=False)
     return run
 
 
@@ -140,8 +133,8 @@ def why_on_a_terminal(scratch, says, **options):
     said = []
     reading = threading.Thread(target=lambda: said.extend(iter(lambda: os.read(terminal, 1 << 16), b"")), daemon=True)
     reading.start()
-    done = subprocess.run([program, "why", "--filter", empty_filter(), path], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=other, check=False, timeout=PATIENCE, **options)
+    done = attempt(program, "why", "--filter", empty_filter(), path, text=False, stdout=subprocess.DEVNULL,
+                   stderr=other, **options)
     os.write(other, b"the end")
     while b"the end" not in b"".join(said)[-100:]:
         time.sleep(0.01)
@@ -163,15 +156,13 @@ def test_progress_that_draws_is_an_error(scratch):
     equal((status, b"\x1b[2J" in said), (2, False))
 
 
-@pytest.mark.throwaway
-@pytest.mark.usefixtures("host_keys")
+@on_a_machine
 def test_an_audit_whose_tests_fail_names_nothing(world, scratch):
     program = copy_programs(scratch)
     put_worker(scratch / "keyveto-worker", f"{FOUND}hello(); found(0, {PRIME}); sys.exit(2)\n")
     world.account("alice").authorize(weak_keys.weak()[0][1].line)
     config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
-    done = subprocess.run([program, "audit", "--config", config], stdin=subprocess.DEVNULL,
-                          capture_output=True, check=False, timeout=PATIENCE, text=True)
+    done = attempt(program, "audit", "--config", config)
     equal(done.returncode, 2, done)
     contains(done.stderr, "keyveto: the moduli cannot be tested: the worker could not do it\n")
     lacks(done.stdout, "listed")

@@ -4,14 +4,13 @@
 import os
 import random
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from filter_runs import any_line
 from list_runs import hashes, random_records, write_list
-from program import KEYVETO, PATIENCE, contains, equal, lacks
+from program import KEYVETO, TRACED, attempt, contains, equal, lacks, on_a_machine
 from runs import run, tool
 from samples import listing, made, write
 
@@ -21,7 +20,7 @@ NAMES = "# date 2026-01-31\n13 debianssl badkeys/debianopenssl main/rsa\n14 site
 def why(*words, blocklist, status=0, **more):
     """(standard output, standard error) of keyveto why."""
     done = run("why", "--blocklist", blocklist, *words, status=status, **more)
-    return done.out.decode(), "\n".join(done.messages)
+    return done.out.decode(), done.said
 
 
 def lookup_lines(records, path="p/%d"):
@@ -97,9 +96,8 @@ def test_an_md5_fingerprint_and_damaged_ones_are_no_fingerprints(scratch, world)
 def test_a_fingerprint_alone_is_for_root(world):
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", KEYVETO, "why", "--blocklist",
-                           world, made()["rsa"].fingerprint], capture_output=True, text=True, timeout=PATIENCE,
-                          check=False)
+    done = attempt("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", KEYVETO, "why", "--blocklist", world,
+                   made()["rsa"].fingerprint)
     equal(done.returncode, 2, done.stderr)
     contains(done.stderr, "only root can look for a fingerprint among the keys of this machine; name the file")
 
@@ -114,8 +112,7 @@ def test_what_cannot_be_answered_is_said_with_status_2(scratch, world):
         contains(why(*words, blocklist=world, status=2)[1], part)
 
 
-@pytest.mark.throwaway
-@pytest.mark.usefixtures("host_keys")
+@on_a_machine
 def test_a_fingerprint_alone_is_looked_for_among_the_keys_of_this_machine(scratch, world):
     """sshd's answer says in which files. Without an answer it is keyveto.conf."""
     key, other = made()["rsa"], made()["ed25519"]
@@ -255,9 +252,8 @@ def test_the_lookup_file_is_not_read_whole(scratch, world):
     own = f"{hashes(made()['rsa'])[0][:8].hex()};found\n"
     write_lookup(world, sorted([*lookup_lines(random_records(rnd, 300000)), own]))
     trace = scratch / "trace"
-    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=pread64", "-P", f"{world}.lookup", "-o", trace, KEYVETO,
-                           "why", "--blocklist", world, made()["rsa"].public], capture_output=True, timeout=PATIENCE,
-                          check=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-    contains(done.stdout.decode(), "/main/rsa/found\n")
+    said = tool("strace", "-f", "-qq", "-e", "trace=pread64", "-P", f"{world}.lookup", "-o", trace, KEYVETO, "why",
+                "--blocklist", world, made()["rsa"].public, text=True, env=TRACED)
+    contains(said, "/main/rsa/found\n")
     reads = [int(size) for size in re.findall(r"= (\d+)$", trace.read_text(encoding="ascii"), re.MULTILINE)]
     assert 1 <= len(reads) <= 20 and sum(reads) < 200000, reads

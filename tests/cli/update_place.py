@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: ISC
 """A filter with settings and a server to fetch it from, for the tests of keyveto update."""
 
+import contextlib
 import functools
+import hashlib
 import json
 import os
 import random
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pkbf
-from program import KEYVETO, PATIENCE, equal, keyveto
+from program import KEYVETO, TRACED, attempt, equal, keyveto
 from runs import run, tool
+from samples import write
 from website import Authority, Page, Site
 
 
@@ -24,6 +28,19 @@ def a_filter(revision=1, entries=200, k=10, p=16, seed=0):
         n = rnd.randrange(2 ** p)
         made.bits[n // 8] |= 1 << (7 - n % 8)
     return made.to_bytes()
+
+
+@functools.cache
+def grown(revision=1, p=16):
+    """A filter that has all bits of the revisions before, and some more."""
+    bits = bytearray(a_filter(1, entries=500, p=p))
+    bits[6:10] = revision.to_bytes(4, "big")
+    bits[18:22] = (500 + 2 * (revision - 1)).to_bytes(4, "big")
+    for step in range(2, revision + 1):
+        for turn in range(20):
+            at = 24 + int.from_bytes(hashlib.sha256(b"%d %d" % (step, turn)).digest()[:4], "big") % (len(bits) - 24)
+            bits[at] |= 1 << (turn % 8)
+    return bytes(bits)
 
 
 def large(revision=1):
@@ -48,7 +65,7 @@ class Place:
         self.state.mkdir(mode=0o755)
         self.target = self.state / "filter.pkbf"
         self.previous = self.state / "filter.pkbf.previous"
-        self.part = self.state / ".filter.pkbf.keyveto-part"
+        self.part = self.state / ".filter.pkbf.keyveto-part"        # the lock
         self.old = self.state / ".filter.pkbf.keyveto-old"
         self.settings = scratch / "update.conf"
         self.site = Site(authority().server)
@@ -81,11 +98,10 @@ class Place:
         equal(result.messages, [])
         return result.out.decode().removeprefix(f"{self.target}: ").rstrip("\n")
 
-    def refuse(self, *words, kept=False, early=False, **options):
-        """Runs an update that must fail and change nothing: its messages.
+    def refuse(self, *words, early=False, **options):
+        """Runs an update that must fail, change nothing and leave nothing: its messages.
 
-        kept: the received part stays for the next run (None: it may stay). early:
-        the update fails before it opens the filter.
+        early: the update fails before it opens the filter.
         """
         before = self.snapshot()
         result = self.run(*words, status=2, **options)
@@ -98,8 +114,7 @@ class Place:
                 equal(last, f"{self.target}: stays as it is, revision {revision_of(self.target)}")
             else:
                 equal(last, f"{self.target}: there is still no filter")
-        if kept is not None:
-            equal(self.part.exists(), kept, "what was received is kept")
+        equal([name for name in self.names() if "part" in name or "patch" in name], [], "what was received is kept")
         return "\n".join(messages)
 
     def snapshot(self):
@@ -107,14 +122,23 @@ class Place:
 
     def put(self, body):
         """Installs a filter by hand."""
-        self.target.write_bytes(body)
-        self.target.chmod(0o644)
+        write(self.target, body).chmod(0o644)
 
     def names(self):
         return sorted(os.listdir(self.state))
 
     def close(self):
         self.site.close()
+
+
+def received(process):
+    """How many bytes an update has in a file without a name."""
+    most = 0
+    for fd in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if str(fd.readlink()).endswith("(deleted)") and "memfd" not in str(fd.readlink()):
+                most = max(most, fd.stat().st_size)
+    return most
 
 
 def revision_of(path):
@@ -142,28 +166,26 @@ def all_ones(revision=9, entries=10_000):
 
 
 class Signer:
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, kind="ed25519"):
         self.key = folder / name
-        tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", self.key)
+        tool("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", name, "-f", self.key)
         self.public = self.key.with_suffix(".pub").read_text(encoding="ascii").strip()
 
     def sign(self, data, namespace="keyveto-filter"):
-        return tool("ssh-keygen", "-q", "-Y", "sign", "-f", self.key, "-n", namespace, stdin=data)
+        return tool("ssh-keygen", "-q", "-Y", "sign", "-f", self.key, "-n", namespace, input=data)
 
 
 def with_signers(place, *lines):
     allowed = place.settings.with_name("allowed_signers")
-    allowed.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-    allowed.chmod(0o644)
+    write(allowed, "".join(f"{line}\n" for line in lines)).chmod(0o644)
     place.lines["AllowedSigners"] = allowed
     return allowed
 
 
 def traced(place, options, *words):
     """Runs an update under strace with these options: (status, messages)."""
-    done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
-                           *map(str, place.arguments(*words))], capture_output=True, text=True,
-                          timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    done = attempt("strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
+                   *place.arguments(*words), env=TRACED)
     return done.returncode, done.stderr
 
 

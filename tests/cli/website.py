@@ -56,7 +56,6 @@ class Page:
 
     def __init__(self, body=b"", etag=None, modified=None):
         self.body, self.etag, self.modified = body, etag, modified
-        self.ranges = True
         self.cut = None         # bytes of the body after which the connection ends
         self.pause = None       # (bytes, event): waits there for the event
         self.headers = {}
@@ -73,16 +72,8 @@ class Page:
         if not asked.get("If-None-Match") and self.modified and asked.get("If-Modified-Since") == self.modified:
             self.head(handler, 304)
             return
-        start = 0
-        if self.ranges and self.etag and asked.get("Range") and asked.get("If-Range") == self.etag:
-            start = int(asked["Range"].removeprefix("bytes=").removesuffix("-"))
-        part = self.body[start:]
-        if start:
-            self.head(handler, 206, {"Content-Range": f"bytes {start}-{len(self.body) - 1}/{len(self.body)}",
-                                     "Content-Length": str(len(part))})
-        else:
-            self.head(handler, 200, {"Content-Length": str(len(part))})
-        self.send_body(handler, part)
+        self.head(handler, 200, {"Content-Length": str(len(self.body))})
+        self.send_body(handler)
 
     def head(self, handler, status, more=()):
         handler.send_response(status)
@@ -92,7 +83,8 @@ class Page:
                 handler.send_header(name, value)
         handler.end_headers()
 
-    def send_body(self, handler, part):
+    def send_body(self, handler):
+        part = self.body if handler.command == "GET" else b""
         stop = len(part) if self.cut is None else min(self.cut, len(part))
         if self.pause:
             first, event = self.pause
@@ -120,6 +112,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_error(404)
             else:
                 page.send(self)
+
+    def do_HEAD(self):
+        self.do_GET()
 
     def log_message(self, *_):
         pass

@@ -21,6 +21,7 @@ import observe
 import openssh
 import policy
 import world
+from clients import PLAIN
 from compare import Difference
 from experiment import Result, Snapshots, reason_of
 from machine import write_as_root
@@ -32,18 +33,8 @@ SECOND_CONFIG = "/etc/ssh/second_config"
 APPLIED, HELD = (0, 1), 2
 REPEATED = 60                   # added to the number of a client whose login is made again
 
-SSH_CONFIG = """\
-Host *
-    IdentitiesOnly yes
-    GSSAPIAuthentication no
-    StrictHostKeyChecking no
-    UserKnownHostsFile /dev/null
-    GlobalKnownHostsFile /dev/null
-    UpdateHostKeys no
-    ControlMaster no
+SSH_CONFIG = PLAIN + """\
     HostKeyAlgorithms ssh-ed25519
-    KexAlgorithms curve25519-sha256
-    Ciphers aes128-gcm@openssh.com
     PasswordAuthentication no
     PubkeyAcceptedAlgorithms +ssh-rsa
     LogLevel ERROR
@@ -368,8 +359,7 @@ class Commands:
         """(words, environment) of the command."""
         self.night, self.keys = night, keys
         self.old = next((one for one in self.draw["lists"] if one["path"] == self.target), None)
-        command = self.change["command"]
-        found = getattr(self, "prepare_" + command.replace("allow --", "allow_").replace(" ", "_"))()
+        found = COMMANDS[self.change["command"]](self)
         return found if isinstance(found[-1], dict) else (found, {})
 
     def write(self, name, content):
@@ -377,8 +367,8 @@ class Commands:
         write_as_root(path, content)
         return str(path)
 
-    def lines_of(self, names):
-        return "".join(f"{self.pool.keys[name].line}\n" for name in names)
+    def file_of_keys(self, names):
+        return self.write("keys", "".join(f"{self.pool.keys[name].line}\n" for name in names))
 
     def all_keys(self):
         """The keys that the new file lists."""
@@ -390,41 +380,7 @@ class Commands:
         return self.write(f"made{suffix}", policy.list_bytes(
             {"path": self.target, "keys": names, "state": "good", "revision": self.night + 2}, self.pool))
 
-    def prepare_list_add(self):
-        return "list", "add", self.named, self.write("keys", self.lines_of(self.keys))
-
-    def prepare_list_create(self):
-        return "list", "create", "--force", self.named, self.write("keys", self.lines_of(self.all_keys()))
-
-    def prepare_list_merge(self):
-        return "list", "merge", self.named, self.named, self.made(self.keys)
-
-    def prepare_list_patch(self):
-        return self.patch("list")
-
-    def prepare_filter_add(self):
-        return "filter", "add", self.named, self.write("keys", self.lines_of(self.keys))
-
-    def prepare_filter_create(self):
-        return ("filter", "create", "--force", "--hashes", str(policy.HASHES), "--length", str(policy.LENGTH),
-                self.named)
-
-    def prepare_filter_merge(self):
-        return "filter", "merge", self.named, self.named, self.made(self.keys)
-
-    def prepare_filter_patch(self):
-        return self.patch("filter")
-
-    def patch(self, kind):
-        delta = str(INPUTS / "delta")
-        done = self.call(kind, "diff", self.named, self.made(self.all_keys()), delta)
-        assert done.returncode == 0, _output(done)
-        return kind, "patch", self.named, delta
-
-    def prepare_update_filter(self):
-        return "update", self.made(self.all_keys()), "--filter", self.named
-
-    def prepare_update_list(self):
+    def update_list(self):
         data = Path(self.made(self.all_keys())).read_bytes()
         self.write("blocklist.xz", lzma.compress(data))
         manifest = {"bkformat": 0, "blocklists": [{"id": 1, "name": "ours", "type": "git", "repo": "a/b", "path": "c"}],
@@ -438,20 +394,11 @@ class Commands:
         return "update", "--source", "ours"
 
     def previous(self):
-        """The file before, which has the keys."""
-        made = Path(self.made(self.all_keys())).read_bytes()
-        write_as_root(f"{self.target}.previous", made)
+        """Makes the file before, which has the keys."""
+        write_as_root(f"{self.target}.previous", Path(self.made(self.all_keys())).read_bytes())
+        return self
 
-    def prepare_rollback_filter(self):
-        self.previous()
-        return "update", "--rollback", "--filter", self.named
-
-    def prepare_rollback_list(self):
-        self.prepare_update_list()
-        self.previous()
-        return "update", "--rollback", "--source", "ours"
-
-    def prepare_config_edit(self):
+    def config_edit(self):
         path = Path(self.change["config"])
         one = next(one for one in self.draw["policies"] if one["path"] == str(path))
         text = path.read_text(encoding="utf-8")
@@ -463,8 +410,24 @@ class Commands:
         os.chmod(editor, 0o755)
         return ("config", "edit", "--config", str(path)), {"EDITOR": editor, "VISUAL": editor}
 
-    def prepare_allow_remove(self):
-        return "allow", "--remove", "--config", self.change["config"], self.pool.keys[self.keys[0]].fingerprint
+
+# The words of each command; and with those of config edit, its environment.
+COMMANDS = {
+    "list add": lambda one: ("list", "add", one.named, one.file_of_keys(one.keys)),
+    "list create": lambda one: ("list", "create", "--force", one.named, one.file_of_keys(one.all_keys())),
+    "list merge": lambda one: ("list", "merge", one.named, one.named, one.made(one.keys)),
+    "filter add": lambda one: ("filter", "add", one.named, one.file_of_keys(one.keys)),
+    "filter create": lambda one: ("filter", "create", "--force", "--hashes", str(policy.HASHES), "--length",
+                                  str(policy.LENGTH), one.named),
+    "filter merge": lambda one: ("filter", "merge", one.named, one.named, one.made(one.keys)),
+    "update filter": lambda one: ("update", one.made(one.all_keys()), "--filter", one.named),
+    "update list": Commands.update_list,
+    "rollback filter": lambda one: ("update", "--rollback", "--filter", one.previous().named),
+    "rollback list": lambda one: ("update", "--rollback", *one.previous().update_list()[1:]),
+    "config edit": Commands.config_edit,
+    "allow --remove": lambda one: ("allow", "--remove", "--config", one.change["config"],
+                                   one.pool.keys[one.keys[0]].fingerprint),
+}
 
 
 def _lines(settings):

@@ -68,7 +68,7 @@ def refused_ways(record, rules):
     return ways
 
 
-def _same(before, after):
+def same(before, after):
     """Whether two logins are equal.
 
     If sshd breaks off (255, and no "Permission denied"), the client may miss its last
@@ -94,14 +94,14 @@ def judge(client, before, without, after, enforced, claims, rules, by_hand=False
     if enforced and offers_refused and before.is_nothing and after.is_nothing:
         return None                 # refused before and after, with another message
     if not enforced or not ways:
-        return None if _same(before, after) else _name(before, after)
+        return None if same(before, after) else _name(before, after)
     claimed = {way: claims.guards(client["account"], way) for way in ways}
-    refused = after.is_nothing or without is not None and _same(after, without)
+    refused = after.is_nothing or without is not None and same(after, without)
     if any(claimed[way] and ways[way] for way in ways) and not by_hand:
         return None if refused else "to be refused, and let in"
     if any(claimed[way] is not False for way in ways):
-        return None if refused or _same(before, after) else _name(before, after)
-    return None if _same(before, after) else "refused, where status says it is not"
+        return None if refused or same(before, after) else _name(before, after)
+    return None if same(before, after) else "refused, where status says it is not"
 
 
 def _name(before, after):

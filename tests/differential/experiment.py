@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 import observe
 import policy
 import world
-from compare import Claims, Difference, judge, reduced, refused_ways
+from compare import Claims, Difference, judge, reduced, refused_ways, same
 from server import SSHD
 from stock import StockServer
 
@@ -199,7 +199,7 @@ class Experiment:
 
     def judge_marks(self, number, client, before, after):
         """The error in a login after that command. None if it obeys the rules."""
-        if before == after:
+        if same(before, after):
             return None
         policies = [self.rules, *(policy.Policy(self.draw, path) for path in self.by_hand)]
         may_change = any(one.may_deny(policy.names_of(identity))

@@ -49,6 +49,12 @@ class Bench:
     def key(self, kind="ed25519", bits=None):
         return keys.generate(self.folder, kind, bits)
 
+    def someone(self):
+        """An account, and the key that it lists."""
+        account, key = self.account(), self.key()
+        account.authorize(key.key)
+        return account, key
+
     def path(self, stem):
         """A fresh path in the test's folder. The folders above belong to root."""
         self._names += 1

@@ -20,20 +20,23 @@ REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1",
                  "closed by remote host", "client_loop: send disconnect: Broken pipe", "Connection reset by")
 
 _DSA = "    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com\n"
-_CONFIG = """\
+# What every client of tests has.
+PLAIN = """\
 Host *
-    HostName 127.0.0.1
     IdentitiesOnly yes
-    IdentityAgent none
     GSSAPIAuthentication no
     StrictHostKeyChecking no
     UserKnownHostsFile /dev/null
     GlobalKnownHostsFile /dev/null
     UpdateHostKeys no
     ControlMaster no
-    NumberOfPasswordPrompts 1
     KexAlgorithms curve25519-sha256
     Ciphers aes128-gcm@openssh.com
+"""
+_CONFIG = PLAIN + """\
+    HostName 127.0.0.1
+    IdentityAgent none
+    NumberOfPasswordPrompts 1
     XAuthLocation /nonexistent
 """
 

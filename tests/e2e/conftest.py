@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 import product
+import server
 from bench import Bench, World
 from clients import Clients
 from kinds import EXACT_LIST
@@ -36,6 +37,12 @@ def fixture_bench(world, request):
     exact = getattr(request, "param", None) == EXACT_LIST
     with contextlib.closing(Bench(world, next(_numbers), exact)) as bench:
         yield bench
+
+
+@pytest.fixture(name="deploy", params=["guard", "PAM session"])
+def fixture_deploy(request):
+    """What makes a deployment of a configuration."""
+    return {"guard": server.guard, "PAM session": server.pam_session}[request.param]
 
 
 @pytest.hookimpl(hookwrapper=True)

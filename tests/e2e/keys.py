@@ -10,7 +10,7 @@ from pathlib import Path
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "pkbf.py"
 LIST_ORACLE = ORACLE.with_name("blocklist.py")
-PROVE_LEAK = ORACLE.parent.parent.parent / "docs/prove_leak.py"
+PROVE_LEAK = ORACLE.parent.parent.parent / "fleet/prove_leak.py"
 
 _serial = itertools.count(1)
 
@@ -104,8 +104,7 @@ def _ssh_keygen(*arguments):
 
 
 def _run(*argv):
-    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, argv))}: {done.stderr.strip()}")
     return done.stdout

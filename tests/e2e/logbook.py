@@ -54,6 +54,13 @@ class Line:
     text: str
 
 
+def line_of(data):
+    """The line of a datagram."""
+    priority, _, text = data.rstrip(b"\n\0").decode("utf-8", "backslashreplace").partition(">")
+    number = int(priority.lstrip("<") or 0)
+    return Line(number >> 3, number & 7, text)
+
+
 @dataclass
 class Decision:
     """keyveto's line about a decision, parsed."""
@@ -83,12 +90,11 @@ def read_decision(line):
     return Decision(line, match.groupdict())
 
 
-class Logbook:
-    """A syslog daemon: every line since it started, in order."""
+class Syslog:
+    """A syslog daemon. take(line) does something with each line."""
 
     def __init__(self, path="/dev/log"):
         self.path = path
-        self._lines = []
         self._arrived = threading.Condition()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(path)
@@ -100,21 +106,32 @@ class Logbook:
 
     def _collect(self):
         while True:
-            data = self._socket.recv(1 << 16).rstrip(b"\n\0")
-            priority, _, text = data.decode("utf-8", "backslashreplace").partition(">")
-            number = int(priority.lstrip("<"))
+            line = line_of(self._socket.recv(1 << 18))
             with self._arrived:
-                self._lines.append(Line(number >> 3, number & 7, text))
+                self.take(line)
                 self._arrived.notify_all()
 
-    def flush(self):
-        """Returns when everything that was sent before this call has been received.
-
-        The socket is a queue, so this sends a line of its own and waits for it.
-        """
+    def send_mark(self):
+        """Sends a line of our own, and returns it. The socket is a queue: what was sent before comes before it."""
         mark = f"mark {time.monotonic_ns()} {threading.get_ident()}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(f"<15>{mark}".encode(), self.path)
+        return mark
+
+
+class Logbook(Syslog):
+    """Every line since it started, in order."""
+
+    def __init__(self, path="/dev/log"):
+        self._lines = []
+        super().__init__(path)
+
+    def take(self, line):
+        self._lines.append(line)
+
+    def flush(self):
+        """Returns when everything that was sent before this call has been received."""
+        mark = self.send_mark()
         self.wait(lambda line: line.text == mark, f"our own line {mark!r}")
 
     def wait(self, wanted, what, seconds=PATIENCE):

@@ -6,6 +6,7 @@ the CA's signature, because it signs any data.
 """
 
 import base64
+import contextlib
 import os
 import socket
 import struct
@@ -116,11 +117,8 @@ def certify(folder, ca, identity, principal, change_key=unchanged, change_ca=unc
     # Validity, critical options, extensions, and a reserved field.
     body += struct.pack(">QQ", 0, FOREVER) + string(b"") + string(b"") + string(b"")
     body += string(change_ca(base64.b64decode(ca.key.blob)))
-    agent = Agent(folder, ca)
-    try:
+    with contextlib.closing(Agent(folder, ca)) as agent:
         body += string(agent.sign(body))
-    finally:
-        agent.close()
     path = folder / f"odd-{identity.path.name}-cert.pub"
     path.write_text(f"{kind.decode()} {base64.b64encode(body).decode()}\n", encoding="ascii")
     return Identity(identity.path, PublicKey(path))

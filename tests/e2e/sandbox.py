@@ -165,8 +165,7 @@ class _Root:
         for name, target in DEVICE_LINKS.items():
             os.symlink(target, f"{dev}/{name}")
         os.mkdir(f"{dev}/pts")
-        _mount("devpts", f"{dev}/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-               "newinstance,ptmxmode=0666,mode=620,gid=5")
+        _mount("devpts", f"{dev}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620,gid=5")
         _mount_tmpfs(f"{dev}/shm", 0o1777)
 
     def add_shared(self, directory):
@@ -328,8 +327,7 @@ def wait(outer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--root", metavar="DIR", type=os.path.abspath, default="/",
-                        help="a folder with another system")
+    parser.add_argument("--root", metavar="DIR", type=os.path.abspath, default="/", help="a folder with another system")
     parser.add_argument("--share", metavar="DIR", action="append", default=[],
                         help="a directory that is the real one inside")
     parser.add_argument("command", metavar="-- COMMAND", nargs="+")

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import keys
-import server
 from patience import PATIENCE
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cli"))
@@ -22,7 +21,6 @@ from update_place import authority  # noqa: E402
 
 pytestmark = pytest.mark.throwaway
 
-DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 LOG, LIST, SETTINGS = Path("/var/log/auth.log"), Path("/var/lib/keyveto/confirmed.dat"), "/etc/keyveto/update.conf"
 
 
@@ -47,21 +45,34 @@ def confirm(build, config, *words, **options):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def listed_by(bench, filter_):
+    """The line of keyveto.conf that names this filter."""
+    path = bench.path("filter")
+    filter_.write(path)
+    path.chmod(0o644)
+    return f"Filter {path}"
+
+
+def listed_key(bench, api):
+    """(a key that a filter lists and the API has, the line that names the filter, the words that ask the API)"""
+    key = pwned_api.Key()
+    api.have(key)
+    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
+    return (key, listed_by(bench, pwned_api.small_filter(key, k=10, p=16)),
+            ("--settings", settings, "--url", api.url))
+
+
 def test_a_warning_becomes_a_refusal_with_proof_and_a_false_positive_an_allow_line(bench, build, api, deploy):
     true = pwned_api.Key()
     filter_ = pwned_api.small_filter(true)
     false = pwned_api.false_positive(filter_)
-    path = bench.path("filter")
-    filter_.write(path)
-    path.chmod(0o644)
     api.have(true)
     bench.machine.write(SETTINGS, f"Confirm {api.url}\nCAFile {authority().certificate}\nProxy none\n")
     for old in (LIST, *Path(LIST.parent, "proofs").glob("*")):
         old.unlink(missing_ok=True)
 
     # Two accounts log in with keys that a filter lists, and are warned of.
-    lines = [f"Filter {path}", "OnProbable warn"]
+    lines = [listed_by(bench, filter_), "OnProbable warn"]
     sshd = bench.server(deploy(bench.config(*lines)))
     logins = []
     for key in (true, false):
@@ -110,19 +121,13 @@ def test_a_warning_becomes_a_refusal_with_proof_and_a_false_positive_an_allow_li
 
 
 def test_root_and_administrators_are_not_locked_out_without_yes(bench, build, api):
-    key = pwned_api.Key()
-    filter_ = pwned_api.small_filter(key, k=10, p=16)
-    path, exact = bench.path("filter"), bench.path("state")
-    filter_.write(path)
-    path.chmod(0o644)
+    (key, line, asking), exact = listed_key(bench, api), bench.path("state")
     exact.mkdir()
-    api.have(key)
-    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
     seed = bench.blocklist(bench.key())
     seed.rename(exact / "confirmed.dat")
     before = (exact / "confirmed.dat").read_bytes()
-    config = bench.config(f"Filter {path}", f"Blocklist {exact}/confirmed.dat", "OnProbable warn")
-    words = ("--settings", settings, "--url", api.url, "--state", exact, "--accounts")
+    config = bench.config(line, f"Blocklist {exact}/confirmed.dat", "OnProbable warn")
+    words = (*asking, "--state", exact, "--accounts")
     admin, root = bench.account(), bench.account(as_root=True)
     subprocess.run(["groupadd", "-f", "sudo"], check=True)
     subprocess.run(["gpasswd", "-a", admin.name, "sudo"], check=True, capture_output=True)
@@ -142,7 +147,7 @@ def test_root_and_administrators_are_not_locked_out_without_yes(bench, build, ap
         # The list by other names is the same list.
         must_stay(text, "--state", f"{exact}/")
         must_stay(text, "--state", link)
-        must_stay(text, "--filter", path)
+        must_stay(text, "--filter", line.split()[1])
         account.authorized_keys.unlink()
     # What cannot be read may be what lets root in.
     bench.account().authorize(key.line)
@@ -160,16 +165,11 @@ def test_root_and_administrators_are_not_locked_out_without_yes(bench, build, ap
 
 def test_a_list_that_no_login_consults_yet_holds_no_key_of_root_either(bench, build, api):
     """Who adds the Blocklist line that confirm prints must not lock root out."""
-    key = pwned_api.Key()
-    path = bench.path("filter")
-    pwned_api.small_filter(key, k=10, p=16).write(path)
-    path.chmod(0o644)
-    api.have(key)
+    key, line, asking = listed_key(bench, api)
     LIST.unlink(missing_ok=True)
-    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
     root = bench.account(as_root=True)
     root.authorize(key.line)
-    words = (bench.config(f"Filter {path}", "OnProbable warn"), "--settings", settings, "--url", api.url, "--accounts")
+    words = (bench.config(line, "OnProbable warn"), *asking, "--accounts")
     status, out, err = confirm(build, *words)
     assert status == 1 and f"would refuse a key of {root.name}" in err and "stays as it is" in err, (out, err)
     assert not LIST.exists() and "no login consults" not in err, err
@@ -186,21 +186,15 @@ exit %d
 
 
 def test_the_journal_is_read_too_and_a_journal_that_fails_is_told(bench, build, api):
-    listed = pwned_api.Key()
-    filter_ = pwned_api.small_filter(listed, k=10, p=16)
-    path = bench.path("filter")
-    filter_.write(path)
-    path.chmod(0o644)
-    api.have(listed)
-    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
+    listed, line, asking = listed_key(bench, api)
     account = bench.account()
     account.authorize(listed.line)
-    config = bench.config(f"Filter {path}")
+    config = bench.config(line)
     LOG.unlink(missing_ok=True)
     bench.machine.make_folder("/run/log/journal")
     bench.machine.write("/run/fake-journal", "verdict=listed action=warn user=x via=pam key_type=y "
                         f"key_fp={listed.fingerprint} part=key filter=/f revision=1\n")
-    words = ("--settings", settings, "--url", api.url, "--dry-run", "--log")
+    words = (*asking, "--dry-run", "--log")
     for code, status in ((0, 1), (1, 1), (3, 1)):
         Path("/usr/bin/journalctl").unlink(missing_ok=True)
         bench.machine.write("/usr/bin/journalctl", JOURNALCTL % code, 0o755)
@@ -213,17 +207,13 @@ def test_the_journal_is_read_too_and_a_journal_that_fails_is_told(bench, build, 
 
 
 def test_all_accounts_are_asked_about_and_forged_log_lines_lead_nowhere(bench, build, api):
-    clean, listed, other = pwned_api.Key(), pwned_api.Key(), pwned_api.Key()
-    filter_ = pwned_api.small_filter(listed, k=10, p=16)
-    path = bench.path("filter")
-    filter_.write(path)
-    path.chmod(0o644)
-    api.have(clean, listed, other)
-    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
-    words = ("--settings", settings, "--url", api.url, "--dry-run")
+    listed, named, asking = listed_key(bench, api)
+    clean, other = pwned_api.Key(), pwned_api.Key()
+    api.have(clean, other)
+    words = (*asking, "--dry-run")
     account = bench.account()
     account.authorize(clean.line, listed.line)
-    config = bench.config(f"Filter {path}")
+    config = bench.config(named)
     status, out, err = confirm(build, config, *words, "--accounts")
     assert (status, api.asked()) == (1, [listed.id]), (out, err)
     assert out.startswith(f"{account.authorized_keys}:2: confirmed: "), out
@@ -258,20 +248,14 @@ def test_all_accounts_are_asked_about_and_forged_log_lines_lead_nowhere(bench, b
 @pytest.fixture(name="logged")
 def fixture_logged(bench, build, api):
     """A function that writes a log, runs confirm --log with it, and says whether that led to a key of an account."""
-    listed = pwned_api.Key()
-    filter_ = pwned_api.small_filter(listed, k=10, p=16)
-    path = bench.path("filter")
-    filter_.write(path)
-    path.chmod(0o644)
-    api.have(listed)
-    settings = bench.write("update.conf", f"CAFile {authority().certificate}\nProxy none\n")
+    listed, line, asking = listed_key(bench, api)
     bench.account().authorize(listed.line)
-    config = bench.config(f"Filter {path}")
+    config = bench.config(line)
 
     def leads_to_the_key(data, status=1, **options):
         log = bench.path("log")
         log.write_bytes(data)
-        done = confirm(build, config, "--settings", settings, "--url", api.url, "--dry-run", "--log", log, **options)
+        done = confirm(build, config, *asking, "--dry-run", "--log", log, **options)
         assert done[0] == status, done
         leads_to_the_key.errors = done[2].replace(str(log), "LOG")
         return api.asked() == [listed.id]

@@ -9,19 +9,15 @@ from pathlib import Path
 import pytest
 
 import keys
-import server
-from openssh import dsa_only, has_dsa
-from test_key_types import TYPES
+from openssh import dsa_only
+from test_key_types import every_type
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
 import sshkey  # noqa: E402
 
 pytestmark = pytest.mark.throwaway
 
-DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
-TAKE_DSA = dsa_only("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com",
-                    "CASignatureAlgorithms +ssh-dss")
-every_deployment = pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+TAKE_DSA = dsa_only("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com", "CASignatureAlgorithms +ssh-dss")
 
 # The order of P-256's group (SEC 2, section 2.4.2).
 P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551
@@ -42,11 +38,7 @@ def clean_then_listed(bench, deploy, account, identity, listed, part="key"):
     return decision
 
 
-@pytest.mark.parametrize("kind", [
-    pytest.param(kind, id=name, marks=pytest.mark.skipif(name == "DSA" and not has_dsa(),
-                                                         reason="left out, since there is no DSA here"))
-    for name, kind in TYPES.items()])
-@every_deployment
+@every_type
 def test_a_key_of_each_type_is_refused_by_an_exact_list(bench, deploy, kind):
     account, identity = bench.account(), bench.key(*kind)
     account.authorize(identity.key)
@@ -54,7 +46,6 @@ def test_a_key_of_each_type_is_refused_by_an_exact_list(bench, deploy, kind):
     assert decision.key_fp == identity.key.fingerprint, decision
 
 
-@every_deployment
 def test_a_certificate_is_refused_for_its_key_and_for_its_ca(bench, deploy):
     for part in ("key", "ca"):
         account, ca, identity = bench.account(), bench.key(), bench.key("ecdsa", 256)
@@ -88,7 +79,6 @@ def rsa_with(numbers_of_key, e):
     return pem("RSA PRIVATE KEY", sshkey.der_seq(*(sshkey.der_int(value) for value in values)))
 
 
-@every_deployment
 def test_an_rsa_key_is_refused_under_any_exponent(bench, deploy):
     """Debian's broken OpenSSL made keys with exponent 3 too; old ssh-keygen used 35."""
     made = ""
@@ -115,7 +105,6 @@ def p256_with(secret):
         sshkey.der(0xa0, sshkey.der_oid("1.2.840.10045.3.1.7"))))
 
 
-@every_deployment
 def test_a_key_with_the_negated_point_is_refused(bench, deploy):
     """Whoever knows the private key of a point knows that of its negative."""
     account, secret = bench.account(), int.from_bytes(bench.key().path.read_bytes()[-64:], "big") % P256_ORDER
@@ -126,13 +115,11 @@ def test_a_key_with_the_negated_point_is_refused(bench, deploy):
     clean_then_listed(bench, deploy, account, identity, listed)
 
 
-@every_deployment
 @pytest.mark.parametrize("on_hit, on_probable, exact, enters", (
     ("deny", "warn", False, True), ("deny", "warn", True, False), ("warn", "deny", False, False),
     ("warn", "deny", True, True), ("deny", None, False, False), ("warn", None, False, True)))
 def test_on_probable_decides_about_keys_that_only_a_filter_lists(bench, deploy, on_hit, on_probable, exact, enters):
-    account, identity = bench.account(), bench.key()
-    account.authorize(identity.key)
+    account, identity = bench.someone()
     lines = [f"Filter {bench.filter(identity)}", f"OnHit {on_hit}",
              f"Blocklist {bench.blocklist(identity if exact else bench.key())}"]
     lines += [f"OnProbable {on_probable}"] if on_probable else []
@@ -152,11 +139,9 @@ DAMAGES = {
 }
 
 
-@every_deployment
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_list_is_an_error_and_on_error_decides(bench, deploy, damage):
-    account, identity = bench.account(), bench.key()
-    account.authorize(identity.key)
+    account, identity = bench.someone()
     path = bench.blocklist(bench.key(), bench.key(), bench.key())
     if damage:
         path.write_bytes(damage(path.read_bytes()))

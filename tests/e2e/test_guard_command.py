@@ -107,8 +107,7 @@ def test_guard_identity_a_dedicated_authorizedkeyscommanduser_for_files_that_all
 
 
 def test_guard_identity_a_dedicated_authorizedkeyscommanduser_cannot_read_private_files(bench):
-    account, clean = bench.account(), bench.key()
-    account.authorize(clean.key)
+    account, clean = bench.someone()
     sshd = bench.server(server.guard(bench.config(listed=[bench.key()]), run_as=bench.account().name))
     bench.must_not_enter(bench.login(sshd, account, clean))
 

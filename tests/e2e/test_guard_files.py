@@ -30,42 +30,38 @@ IN_IF_GROUPS_MAY_WRITE = openssh.strictmodes() == "private-group"
 
 # Arrangements: changes to an account whose file lists the key.
 
-def untouched(_bench, _account, _key):
+def nothing(_bench, _account, _key):
     pass
 
 
-def missing_file(_bench, account, _key):
-    account.authorized_keys.unlink()
-
-
-def missing_folder(_bench, account, _key):
-    account.authorized_keys.unlink()
-    account.ssh.rmdir()
-
-
-def empty_file(_bench, account, _key):
-    account.authorize()
+def instead(put):
+    """put is called when the file is gone."""
+    def arrange(bench, account, key):
+        account.authorized_keys.unlink()
+        put(bench, account, key)
+    return arrange
 
 
 def fifo(_bench, account, _key):
-    account.authorized_keys.unlink()
     os.mkfifo(account.authorized_keys, 0o600)
     os.chown(account.authorized_keys, account.uid, account.gid)
 
 
-def folder_in_its_place(_bench, account, _key):
-    account.authorized_keys.unlink()
-    account.write(".ssh/authorized_keys/keys", "")
+def link_to(target):
+    """The file is a link to what target returns."""
+    return instead(lambda bench, account, key: account.authorized_keys.symlink_to(target(bench, account, key)))
 
 
-def dangling_link(_bench, account, _key):
-    account.authorized_keys.unlink()
-    account.authorized_keys.symlink_to("/nonexistent/keys")
+def file_of_root(mode):
+    return lambda bench, _account, key: bench.write("keys", f"{key.key}\n", mode)
 
 
-def link_loop(_bench, account, _key):
-    account.authorized_keys.unlink()
-    account.authorized_keys.symlink_to(account.authorized_keys)
+def file_in_open_folder(bench, _account, key):
+    folder = bench.path("open")
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / "keys").write_text(f"{key.key}\n", encoding="ascii")
+    return folder / "keys"
 
 
 def link_inside_home(_bench, account, _key):
@@ -73,54 +69,26 @@ def link_inside_home(_bench, account, _key):
     account.authorized_keys.symlink_to("../keys")
 
 
-def link_to_public_root_file(bench, account, key):
-    _link_to(account, bench.write("keys", f"{key.key}\n", 0o644))
+# In the next three, part is authorized_keys, ssh or home: the path of the account that is changed.
+
+def with_mode(part, mode):
+    return lambda _bench, account, _key: getattr(account, part).chmod(mode)
 
 
-def link_to_private_root_file(bench, account, key):
-    _link_to(account, bench.write("keys", f"{key.key}\n", 0o600))
+def of_shared_group(part, mode):
+    def arrange(bench, account, _key):
+        path = getattr(account, part)
+        os.chown(path, account.uid, bench.machine.add_group(account, bench.account()))
+        path.chmod(mode)
+    return arrange
 
 
-def link_through_open_folder(bench, account, key):
-    folder = bench.path("open")
-    folder.mkdir()
-    folder.chmod(0o777)
-    (folder / "keys").write_text(f"{key.key}\n", encoding="ascii")
-    _link_to(account, folder / "keys")
-
-
-def _link_to(account, target):
-    account.authorized_keys.unlink()
-    account.authorized_keys.symlink_to(target)
-
-
-def file_mode(mode):
-    return lambda _bench, account, _key: account.authorized_keys.chmod(mode)
-
-
-def folder_mode(mode):
-    return lambda _bench, account, _key: account.ssh.chmod(mode)
-
-
-def home_mode(mode):
-    return lambda _bench, account, _key: account.home.chmod(mode)
-
-
-def file_of_shared_group(bench, account, _key):
-    _share(bench, account, account.authorized_keys, 0o664)
-
-
-def folder_of_shared_group(bench, account, _key):
-    _share(bench, account, account.ssh, 0o775)
-
-
-def home_of_shared_group(bench, account, _key):
-    _share(bench, account, account.home, 0o775)
-
-
-def _share(bench, account, path, mode):
-    os.chown(path, account.uid, bench.machine.add_group(account, bench.account()))
-    path.chmod(mode)
+def of_another(part, mode):
+    def arrange(bench, account, _key):
+        other, path = bench.account(), getattr(account, part)
+        os.chown(path, other.uid, other.gid)
+        path.chmod(mode)
+    return arrange
 
 
 def file_of_group_alone(bench, account, _key):
@@ -132,24 +100,6 @@ def file_of_group_alone(bench, account, _key):
 def private_group_with_a_guest(bench, account, _key):
     bench.machine.add_to_group(account.gid, bench.account())
     account.authorized_keys.chmod(0o664)
-
-
-def file_of_another(bench, account, _key):
-    other = bench.account()
-    os.chown(account.authorized_keys, other.uid, other.gid)
-    account.authorized_keys.chmod(0o644)
-
-
-def folder_of_another(bench, account, _key):
-    other = bench.account()
-    os.chown(account.ssh, other.uid, other.gid)
-    account.ssh.chmod(0o755)
-
-
-def home_of_another(bench, account, _key):
-    other = bench.account()
-    os.chown(account.home, other.uid, other.gid)
-    account.home.chmod(0o755)
 
 
 def home_behind_a_link(bench, account, _key):
@@ -196,13 +146,11 @@ def home_by_name(name):
     return arrange
 
 
-def file_of_root(_bench, account, _key):
-    os.chown(account.authorized_keys, 0, 0)
-    account.authorized_keys.chmod(0o644)
-
-
-def unreadable_file_of_root(_bench, account, _key):
-    os.chown(account.authorized_keys, 0, 0)
+def of_root(mode):
+    def arrange(_bench, account, _key):
+        os.chown(account.authorized_keys, 0, 0)
+        account.authorized_keys.chmod(mode)
+    return arrange
 
 
 def readable_by_supplementary_group(bench, account, _key):
@@ -233,36 +181,36 @@ def between_junk(_bench, account, key):
 
 
 ARRANGEMENTS = {
-    "a plain file": (untouched, IN),
-    "no file": (missing_file, OUT),
-    "no .ssh": (missing_folder, OUT),
-    "an empty file": (empty_file, OUT),
-    "a FIFO": (fifo, OUT),
-    "a folder in its place": (folder_in_its_place, OUT),
-    "a dangling link": (dangling_link, OUT),
-    "a link to itself": (link_loop, OUT),
+    "a plain file": (nothing, IN),
+    "no file": (instead(nothing), OUT),
+    "no .ssh": (instead(lambda _bench, account, _key: account.ssh.rmdir()), OUT),
+    "an empty file": (lambda _bench, account, _key: account.authorize(), OUT),
+    "a FIFO": (instead(fifo), OUT),
+    "a folder in its place": (instead(lambda _, account, _key: account.write(".ssh/authorized_keys/keys", "")), OUT),
+    "a dangling link": (link_to(lambda *_: "/nonexistent/keys"), OUT),
+    "a link to itself": (link_to(lambda _bench, account, _key: account.authorized_keys), OUT),
     "a link inside the home": (link_inside_home, IN),
-    "a link to a public file of root": (link_to_public_root_file, IN),
-    "a link to a private file of root": (link_to_private_root_file, OUT),
-    "a link through a folder that all may write": (link_through_open_folder, OUT),
-    "file 0664, private group": (file_mode(0o664), IN_IF_GROUPS_MAY_WRITE),
-    "file 0666": (file_mode(0o666), OUT),
-    "file 0000": (file_mode(0), OUT),
-    "file 0664, shared group": (file_of_shared_group, OUT),
+    "a link to a public file of root": (link_to(file_of_root(0o644)), IN),
+    "a link to a private file of root": (link_to(file_of_root(0o600)), OUT),
+    "a link through a folder that all may write": (link_to(file_in_open_folder), OUT),
+    "file 0664, private group": (with_mode("authorized_keys", 0o664), IN_IF_GROUPS_MAY_WRITE),
+    "file 0666": (with_mode("authorized_keys", 0o666), OUT),
+    "file 0000": (with_mode("authorized_keys", 0), OUT),
+    "file 0664, shared group": (of_shared_group("authorized_keys", 0o664), OUT),
     "file 0664, a group of its own that is not the primary one": (file_of_group_alone, IN_IF_GROUPS_MAY_WRITE),
     "file 0664, private group with a guest": (private_group_with_a_guest, OUT),
-    "file of another account": (file_of_another, OUT),
-    "file of root": (file_of_root, IN),
-    "file of root, 0600": (unreadable_file_of_root, OUT),
+    "file of another account": (of_another("authorized_keys", 0o644), OUT),
+    "file of root": (of_root(0o644), IN),
+    "file of root, 0600": (of_root(0o600), OUT),
     "file readable by a supplementary group": (readable_by_supplementary_group, IN),
-    ".ssh 0775, private group": (folder_mode(0o775), IN_IF_GROUPS_MAY_WRITE),
-    ".ssh 0777": (folder_mode(0o777), OUT),
-    ".ssh 0775, shared group": (folder_of_shared_group, OUT),
-    ".ssh of another account": (folder_of_another, OUT),
-    "home 0775, private group": (home_mode(0o775), IN_IF_GROUPS_MAY_WRITE),
-    "home 0777": (home_mode(0o777), OUT),
-    "home 0775, shared group": (home_of_shared_group, OUT),
-    "home of another account": (home_of_another, OUT),
+    ".ssh 0775, private group": (with_mode("ssh", 0o775), IN_IF_GROUPS_MAY_WRITE),
+    ".ssh 0777": (with_mode("ssh", 0o777), OUT),
+    ".ssh 0775, shared group": (of_shared_group("ssh", 0o775), OUT),
+    ".ssh of another account": (of_another("ssh", 0o755), OUT),
+    "home 0775, private group": (with_mode("home", 0o775), IN_IF_GROUPS_MAY_WRITE),
+    "home 0777": (with_mode("home", 0o777), OUT),
+    "home 0775, shared group": (of_shared_group("home", 0o775), OUT),
+    "home of another account": (of_another("home", 0o755), OUT),
     "home behind a link": (home_behind_a_link, IN),
     "home without a slash": (home_without_slash, IN),
     "home without a slash, 0777": (home_without_slash_writable, OUT),
@@ -289,8 +237,7 @@ ARRANGEMENTS = {
 @pytest.mark.parametrize("arrange, expected", ARRANGEMENTS.values(), ids=[
     f"{title}: {'in' if expected else 'out'}" for title, (_, expected) in ARRANGEMENTS.items()])
 def test_guard_files_let_in_as_sshd_alone_does(bench, arrange, expected):
-    account, key = bench.account(), bench.key()
-    account.authorize(key.key)
+    account, key = bench.someone()
     arrange(bench, account, key)
     agree(bench, account, key, expected)
 
@@ -303,8 +250,7 @@ def agree(bench, account, key, expected, sshd_options=(), config=()):
 
 
 def test_guard_files_strictmodes_no_accepts_a_0666_file_as_sshd_does(bench):
-    account, key = bench.account(), bench.key()
-    account.authorize(key.key)
+    account, key = bench.someone()
     account.authorized_keys.chmod(0o666)
     agree(bench, account, key, IN, ["StrictModes no"], ["StrictModes no"])
 
@@ -425,8 +371,7 @@ def test_guard_output_for_a_listed_key_and_a_huge_file_is_empty_and_fast(bench):
 def test_guard_output_a_reader_that_goes_away_is_an_error_not_a_success(bench):
     account = bench.account()
     _make_huge(account)
-    done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]),
-                     collect=lambda stdout: stdout.close())
+    done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), collect=lambda stdout: stdout.close())
     assert done.returncode != 0, f"the guard claims success: {done}"
 
 
@@ -463,8 +408,7 @@ def test_guard_files_wildcards_mean_what_they_mean_to_sshd(bench, pattern):
 
 
 def test_guard_files_wildcards_a_home_with_brackets_is_read_as_by_sshd(bench):
-    account, clean = bench.account(), bench.key()
-    account.authorize(clean.key)
+    account, clean = bench.someone()
     home = account.home.with_name(f"{account.name}[x]")
     subprocess.run(["usermod", "--home", home, "--move-home", account.name], check=True)
     setting = "yes" if openssh.takes_wildcards() else "no"

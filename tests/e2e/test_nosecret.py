@@ -21,7 +21,6 @@ from test_key_types import TAKE_DSA
 
 pytestmark = pytest.mark.throwaway
 
-DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 CONFIG = Path("/etc/keyveto/keyveto.conf")
 NEUTRAL = bytes([1, *bytes(31)])
 
@@ -73,7 +72,6 @@ def in_and_out(bench, deploy, account, identity, key, *options):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(KEYS))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_key_is_refused(bench, deploy, make):
     account, key = bench.account(), make(bench.folder)
     account.authorize(key)
@@ -82,7 +80,6 @@ def test_nosecret_a_key_is_refused(bench, deploy, make):
 
 
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_certificate_of_such_a_key_is_refused(bench, deploy, make):
     account, ca, key = bench.account(), bench.key(), make(bench.folder)
     account.authorize(f"cert-authority {ca.key}")
@@ -91,7 +88,6 @@ def test_nosecret_a_certificate_of_such_a_key_is_refused(bench, deploy, make):
 
 
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_certificate_by_such_a_ca_is_refused(bench, deploy, make):
     account, ca = bench.account(), make(bench.folder)
     account.authorize(f"cert-authority {ca}")
@@ -133,7 +129,6 @@ def in_and_out_if_undecided(bench, deploy, account, identity, key):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make, change", odd_parameters(ODD_KEYS))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_an_unusual_encoding_in_a_certificate_hides_no_key(bench, deploy, make, change):
     account, ca, key = bench.account(), bench.key(), make(bench.folder)
     account.authorize(f"cert-authority {ca.key}")
@@ -143,7 +138,6 @@ def test_nosecret_an_unusual_encoding_in_a_certificate_hides_no_key(bench, deplo
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make, change", odd_parameters(ODD_AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_an_unusual_encoding_of_a_ca_hides_no_ca(bench, deploy, make, change):
     account, ca = bench.account(), make(bench.folder)
     account.authorize(f"cert-authority {ca}")
@@ -161,7 +155,6 @@ def test_nosecret_the_module_refuses_a_ca_of_trustedusercakeys(bench, make):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
     """OnError allow lets other keys in."""
     account, key, sound = bench.account(), make(bench.folder), bench.key()
@@ -175,7 +168,6 @@ def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_on_hit_warn_and_allow_key_let_it_in(bench, deploy, make):
     account, key = bench.account(), make(bench.folder)
     account.authorize(key)
@@ -200,7 +192,6 @@ BESIDE = {
 @pytest.mark.parametrize("make, place, bit", [
     pytest.param(*p.values, *BESIDE[title], id=p.id, marks=p.marks)
     for title in BESIDE for p in parameters([title])])
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_key_one_bit_beside_is_left_to_sshd(bench, deploy, make, place, bit):
     """sshd refuses it, since the signature does not fit; keyveto says nothing."""
     account, sound, key = bench.account(), bench.key(), make(bench.folder).beside(place, bit)
@@ -226,7 +217,6 @@ def deny_by_the_document(build, config):
     return done, lines
 
 
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_nosecret_a_prime_modulus_is_refused_after_the_line_of_the_document(bench, build, deploy):
     """To see that a modulus is a prime takes an exponentiation, so no login sees it before: docs/no-secret.md."""
     account, sound, key = bench.account(), bench.key("rsa", 2048), rsa_prime_modulus(bench.folder)

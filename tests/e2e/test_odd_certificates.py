@@ -5,7 +5,6 @@ import pytest
 
 import openssh
 import oddcerts
-import server
 from oddcerts import odd_curve, odd_name, padded, unchanged
 from test_key_types import clean_then_listed
 
@@ -18,8 +17,6 @@ def lacks(title):
         return "DSA"
     return "short names" if "short name" in title and not openssh.takes_short_names() else ""
 
-
-DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
 # Kind and size of a key, and the change of its encoding: of the key inside the certificate, or of the CA's key.
 KEYS = {
@@ -52,7 +49,6 @@ def variants(written):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind, bits, change", variants(KEYS))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_odd_certificates_an_unusual_encoding_of_a_key_is_the_same_key(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(), bench.key(kind, bits)
     account.authorize(f"cert-authority {ca.key}")
@@ -62,7 +58,6 @@ def test_odd_certificates_an_unusual_encoding_of_a_key_is_the_same_key(bench, de
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("kind, bits, change", variants(AUTHORITIES))
-@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_odd_certificates_an_unusual_encoding_of_a_ca_is_the_same_ca(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(kind, bits), bench.key()
     account.authorize(f"cert-authority {ca.key}")

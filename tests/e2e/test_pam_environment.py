@@ -43,8 +43,7 @@ def test_pam_environment_fools_a_module_placed_behind_pam_env_as_docs_by_hand_md
 
 
 def test_pam_service_a_server_under_another_name_has_a_stack_of_its_own(bench):
-    account, key = bench.account(), bench.key()
-    account.authorize(key.key)
+    account, key = bench.someone()
     bench.must_enter(bench.login(bench.server(server.vanilla()), account, key))
     denying = server.insert_before(server.stock_stack(), "session", "session requisite pam_deny.so")
     bench.must_not_enter(bench.login(bench.server(server.Deployment((), denying)), account, key))

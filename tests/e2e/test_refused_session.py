@@ -260,8 +260,7 @@ def new_password(setting):
     # passwd uses the uid, so it may change the password of root.
     before, root = _shadow(setting.account.name), _shadow("root")
     setting.bench.at_end(lambda: subprocess.run(["usermod", "-p", root, "root"], check=True))
-    argv = setting.bench.clients.ssh_argv(setting.server, setting.account, [setting.key], ["-tt"],
-                                          ["true"])
+    argv = setting.bench.clients.ssh_argv(setting.server, setting.account, [setting.key], ["-tt"], ["true"])
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         too_long = threading.Timer(PATIENCE, process.kill)
         too_long.start()
@@ -298,8 +297,7 @@ def hole(bench, probe, options, is_open):
         bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/net/tun"),
-                    reason="left out, since there is no /dev/net/tun here")
+@pytest.mark.skipif(not os.path.exists("/dev/net/tun"), reason="left out, since there is no /dev/net/tun here")
 def test_refused_session_of_root_no_tunnel_by_ssh_w(bench):
     hole(bench, tunnel, ("PermitTunnel yes",), openssh.tunnels_after_refusal())
 

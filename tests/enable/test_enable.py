@@ -18,7 +18,7 @@ import openssh
 import product
 from clients import Clients
 from logbook import Logbook
-from machine import Machine
+from machine import Machine, write_as_root
 from patience import PATIENCE
 from server import GUARD, SSHD
 from stock import StockServer, snapshot
@@ -46,7 +46,13 @@ class World:
         self.clean, self.leaked = keys.generate(scratch), keys.generate(scratch)
         keys.write_filter("/var/lib/keyveto/filter.pkbf", [self.leaked.key])
         shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")
-        self.config = CONFIG.read_text(encoding="utf-8")
+        self.config, self.accounts = CONFIG.read_text(encoding="utf-8"), []
+
+    def account(self, *identities):
+        """An account with these keys, up to the end of the test."""
+        self.accounts.append(self.machine.add_account())
+        self.accounts[-1].authorize(*(one.key for one in identities))
+        return self.accounts[-1]
 
     def run(self, *words, status=0):
         done = subprocess.run([self.keyveto, "sshd", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -111,14 +117,13 @@ def fixture_w(world):
     if left:
         world.run("disable")
     world.configure(world.config)
+    while world.accounts:
+        world.accounts.pop().authorize()
     assert not left, "disable leaves its state behind"
 
 
 def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
-    """Debian's own configuration, through enable, enable --warn and disable."""
-    alice, mallory = w.machine.add_account(), w.machine.add_account()
-    alice.authorize(w.clean.key)
-    mallory.authorize(w.leaked.key)
+    alice, mallory = w.account(w.clean), w.account(w.leaked)
     before = snapshot(*WATCHED)
     w.expect("before, a clean key", alice, w.clean, True)
     w.expect("before, a leaked key", mallory, w.leaked, True)
@@ -139,7 +144,6 @@ def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
     w.run("disable", "--reload")
     w.expect("disabled, a leaked key", mallory, w.leaked, True)
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
-    mallory.authorize()
     w.ok("everything is what it was")
 
 
@@ -162,10 +166,9 @@ def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
     own, its_filter = Path(STRICT["Blocklist"]), Path(STRICT["Filter"])
     keys.write_blocklist(own, [certain.key])
     listed = {path: path.read_bytes() for path in (own, its_filter)}
-    alice = w.machine.add_account()
+    alice = w.account(clean, probable, certain)
     # Debian's sshd accepts a file that the account's own group may write; StrictModes yes would not.
-    mode = 0o664 if openssh.strictmodes() == "private-group" else 0o644
-    alice.authorize(clean.key, probable.key, certain.key).chmod(mode)
+    alice.authorized_keys.chmod(0o664 if openssh.strictmodes() == "private-group" else 0o644)
     w.configure(STOCK_HEAD)
     for keyword, value in [*STRICT.items(), ("all of them", None)]:
         lines = "".join(f"{one} {STRICT[one]}\n" for one in (STRICT if value is None else (
@@ -191,7 +194,6 @@ def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
         assert CONF.read_text(encoding="utf-8") == conf + lines, "keyveto.conf is not restored"
     CONF.write_text(conf, encoding="utf-8")
     own.unlink()
-    alice.authorize()
 
 
 BY_HAND = (f"AuthorizedKeysFile none\nAuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k\n"
@@ -200,9 +202,7 @@ BY_HAND = (f"AuthorizedKeysFile none\nAuthorizedKeysCommand {GUARD} --user %u --
 
 def test_a_rehearsal_lets_in_nobody_whom_a_guard_by_hand_refuses(w):
     """enable --warn refuses there. Each of its two advices lets in who got in before, and nobody else."""
-    alice, mallory = w.machine.add_account(), w.machine.add_account()
-    alice.authorize(w.clean.key)
-    mallory.authorize(w.leaked.key)
+    alice, mallory = w.account(w.clean), w.account(w.leaked)
     w.configure(STOCK_HEAD + BY_HAND)
     before = snapshot(*WATCHED)
 
@@ -235,15 +235,12 @@ def test_a_rehearsal_lets_in_nobody_whom_a_guard_by_hand_refuses(w):
     same_logins("disabled")
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
     Path(words.split()[1]).unlink()
-    alice.authorize()
-    mallory.authorize()
 
 
 def test_a_rehearsal_goes_on_where_a_guard_by_hand_refuses_nobody(w):
     """The way back is open, too."""
     conf = CONF.read_text(encoding="utf-8")
-    mallory = w.machine.add_account()
-    mallory.authorize(w.leaked.key)
+    mallory = w.account(w.leaked)
     CONF.write_text(conf + "OnHit warn\nOnError allow\n", encoding="utf-8")
     w.configure(STOCK_HEAD + BY_HAND)
     before = snapshot(*WATCHED)
@@ -253,7 +250,6 @@ def test_a_rehearsal_goes_on_where_a_guard_by_hand_refuses_nobody(w):
         w.expect(f"{' '.join(words)}, a leaked key", mallory, w.leaked, True)
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
     CONF.write_text(conf, encoding="utf-8")
-    mallory.authorize()
 
 
 def guard_prints(account, key, key_type=None):
@@ -268,10 +264,7 @@ def guard_prints(account, key, key_type=None):
 
 
 def test_pam_alone_needs_no_reload(w):
-    """PAM's lines are in force without a reload of sshd."""
-    alice, mallory = w.machine.add_account(), w.machine.add_account()
-    alice.authorize(w.clean.key)
-    mallory.authorize(w.leaked.key)
+    alice, mallory = w.account(w.clean), w.account(w.leaked)
     w.configure(STOCK_HEAD)
     w.run("enable", "--pam", "--yes")
     w.expect("PAM alone, a clean key", alice, w.clean, True)
@@ -279,15 +272,12 @@ def test_pam_alone_needs_no_reload(w):
     w.expect_logged(mallory, verdict="listed", action="deny", via="pam")
     w.run("disable")
     w.expect("PAM taken out, a leaked key", mallory, w.leaked, True)
-    mallory.authorize()
 
 
 @pytest.mark.long
 def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide(w):
     """In a stack that the module's line would decide, enable leaves PAM out, and PAM refuses whom it refused before."""
-    alice, bob = w.machine.add_account(), w.machine.add_account()
-    for account in (alice, bob):
-        account.authorize(w.clean.key, w.leaked.key)
+    alice, bob = w.account(w.clean, w.leaked), w.account(w.clean, w.leaked)
     w.configure(STOCK_HEAD)
     stock_stack, other = STACK.read_text(encoding="utf-8"), OTHER.read_text(encoding="utf-8")
     head = "@include common-auth\n@include common-account\n"
@@ -311,14 +301,11 @@ def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide
         assert snapshot(*WATCHED) == before, "disable does not restore the files"
     STACK.write_text(stock_stack, encoding="utf-8")
     OTHER.write_text(other, encoding="utf-8")
-    for account in (alice, bob):
-        account.authorize()
 
 
 def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
     """After a PAM line was moved out of the marks, keys that were only logged are still only logged."""
-    mallory = w.machine.add_account()
-    mallory.authorize(w.leaked.key)
+    mallory = w.account(w.leaked)
     w.configure(STOCK_HEAD)
     stack, conf = STACK.read_text(encoding="utf-8"), CONF.read_text(encoding="utf-8")
     w.run("enable", "--pam", "--warn")
@@ -337,13 +324,11 @@ def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
     w.expect("a line moved by hand, the marks deleted, a leaked key", mallory, w.leaked, True)
     STACK.write_text(stack, encoding="utf-8")
     CONF.write_text(conf, encoding="utf-8")
-    mallory.authorize()
 
 
 def test_what_another_sshd_only_logs_is_still_only_logged_after_disable(w):
     """With another sshd's own lines, written after enable --warn, disable still lets in what is only logged there."""
-    mallory = w.machine.add_account()
-    mallory.authorize(w.leaked.key)
+    mallory = w.account(w.leaked)
     w.configure(STOCK_HEAD)
     alias, service, config = w.scratch / "sshd2", Path("/etc/pam.d/sshd2"), Path("/etc/ssh/sshd2")
     alias.symlink_to(SSHD)
@@ -367,15 +352,12 @@ def test_what_another_sshd_only_logs_is_still_only_logged_after_disable(w):
             path.unlink()
         w.run("disable", "--reload")
     alias.unlink()
-    mallory.authorize()
 
 
 def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     """The guard executes another AuthorizedKeysCommand, which prints both keys for every account."""
     alice = w.machine.add_account()
-    printed = w.scratch / "printed"
-    printed.write_text(f"{w.clean.key}\n{w.leaked.key}\n", encoding="ascii")
-    printed.chmod(0o644)
+    printed = write_as_root(w.scratch / "printed", f"{w.clean.key}\n{w.leaked.key}\n")
     lines = f"AuthorizedKeysCommand /bin/cat {printed}\nAuthorizedKeysCommandUser nobody\n"
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile none\n{lines}")
     w.expect("a command, a leaked key", alice, w.leaked, True)
@@ -387,8 +369,7 @@ def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     w.expect_logged(alice, verdict="listed", action="deny", via="guard")
     w.run("disable", "--reload")
     w.expect("a command again, a leaked key", alice, w.leaked, True)
-    bob = w.machine.add_account()
-    bob.authorize(w.leaked.key)
+    bob = w.account(w.leaked)
     printed.write_text(f"{w.clean.key}\n", encoding="ascii")
     w.configure(STOCK_HEAD + lines)
     w.run("enable", "--yes", "--reload")
@@ -396,19 +377,15 @@ def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     w.expect("a command beside files, a leaked key of the files", bob, w.leaked, False)
     w.expect_logged(bob, verdict="listed", action="deny", via="pam")
     w.run("disable", "--reload")
-    bob.authorize()
 
 
 def test_files_beside_a_command_without_pam_stay_as_they_are(w):
     """enable refuses: a guard that printed the files before the command would make them depend on the command."""
-    alice = w.machine.add_account()
+    alice, head = w.account(w.clean), STOCK_HEAD.replace("UsePAM yes", "UsePAM no")
     # Without PAM, sshd refuses an account whose password is locked by a "!".
     subprocess.run(["usermod", "-p", "*", alice.name], check=True)
-    alice.authorize(w.clean.key)
-    program, head = w.scratch / "directory", STOCK_HEAD.replace("UsePAM yes", "UsePAM no")
+    program = write_as_root(w.scratch / "directory", f"#!/bin/sh\ncat {alice.authorized_keys}\nexit 1\n", 0o755)
     lines = f"AuthorizedKeysCommand {program}\nAuthorizedKeysCommandUser root\n"
-    program.write_text(f"#!/bin/sh\ncat {alice.authorized_keys}\nexit 1\n", encoding="ascii")
-    program.chmod(0o755)
     w.configure(head + lines)
     w.expect("files, and a command that fails", alice, w.clean, True)
     refused(w, "and reads .ssh/authorized_keys", "With UsePAM yes it can")
@@ -416,15 +393,12 @@ def test_files_beside_a_command_without_pam_stay_as_they_are(w):
     # The same lines from the command alone, as a guard in front of it would print them.
     w.configure(f"{head}AuthorizedKeysFile none\n{lines}")
     w.expect("the files' lines from a command that fails", alice, w.clean, False)
-    alice.authorize()
 
 
 def trust_ca(w):
     """A CA, and the line TrustedUserCAKeys that names it."""
     ca = keys.generate(w.scratch)
-    trusted = w.scratch / f"{ca.path.name}.trusted"
-    trusted.write_text(f"{ca.key}\n", encoding="ascii")
-    trusted.chmod(0o644)
+    trusted = write_as_root(w.scratch / f"{ca.path.name}.trusted", f"{ca.key}\n")
     return ca, f"TrustedUserCAKeys {trusted}\n"
 
 
@@ -450,7 +424,7 @@ def test_trustedusercakeys_is_guarded_by_the_module_alone(w):
 
 def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
     """A certificate is restricted by its cert-authority line although TrustedUserCAKeys accepts it too."""
-    alice = w.machine.add_account()
+    alice = w.account()
     ca, line = trust_ca(w)
     mine = keys.certify(ca, w.clean, alice.name)
     alice.authorize(f'cert-authority,restrict,command="echo forced" {ca.key}')
@@ -475,7 +449,6 @@ def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
     w.configure(STOCK_HEAD.replace("UsePAM yes", "UsePAM no") + line)
     said = w.run("enable", "--guard", "--yes", status=2)
     assert "UsePAM is no" in said and "use --pam" not in said, f"advice that enable refuses: {said}"
-    alice.authorize()
 
 
 def test_certificates_of_accounts_with_blanks_in_their_names_stay_valid(w):
@@ -498,12 +471,9 @@ def test_certificates_of_accounts_with_blanks_in_their_names_stay_valid(w):
 
 def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
     """AuthorizedKeysCommand without arguments, as in SSSD's manual."""
-    alice, bob = w.machine.add_account(), w.machine.add_account()
-    program = w.scratch / "keys_of"
-    program.write_text(f'#!/bin/sh\n[ "$#" = 1 ] && [ "$1" = {alice.name} ] && echo "{w.clean.key}\n{w.leaked.key}"\n'
-                       "exit 0\n", encoding="ascii")
-    program.chmod(0o755)
-    bob.authorize(w.clean.key)
+    alice, bob = w.machine.add_account(), w.account(w.clean)
+    program = write_as_root(w.scratch / "keys_of", f'#!/bin/sh\n[ "$#" = 1 ] && [ "$1" = {alice.name} ] && echo '
+                            f'"{w.clean.key}\n{w.leaked.key}"\nexit 0\n', 0o755)
     w.configure(f"{STOCK_HEAD}AuthorizedKeysCommand {program}\nAuthorizedKeysCommandUser nobody\n")
     for when, options in (("before", None), ("--warn", ("--warn",)), ("enabled", ()), ("disabled", None)):
         if options is not None:
@@ -520,17 +490,14 @@ def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
     # The guard would refuse to execute this command, so only the module checks its keys.
     program.chmod(0o775)
     assert "the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--yes", "--reload"), "nobody is told"
-    w.expect("a command that root's group may write, its key", alice, w.clean,
-             openssh.strictmodes() == "private-group")
+    w.expect("a command that root's group may write, its key", alice, w.clean, openssh.strictmodes() == "private-group")
     w.expect("a command that root's group may write, a leaked key", alice, w.leaked, False)
     w.run("disable")
-    bob.authorize()
 
 
 def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
     """enable finds a guard, a module or a command that cannot work before it writes anything."""
-    alice = w.machine.add_account()
-    alice.authorize(w.clean.key)
+    w.account(w.clean)
     w.configure(STOCK_HEAD)
     before = snapshot(*WATCHED)
     for path, words in ((Path(GUARD), "cannot be run by root"), (module_path(), "PAM opens no session with it")):
@@ -559,13 +526,9 @@ def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
 
 def test_what_a_match_block_closes_is_not_opened_by_the_guard(w):
     """The guard does not let in what a Match block excludes."""
-    carol, alice = w.machine.add_account(), w.machine.add_account()
     mine, else_where = keys.generate(w.scratch), keys.generate(w.scratch)
-    carol.authorize(else_where.key)
-    alice.authorize(else_where.key)
-    listed = w.scratch / "carol_keys"
-    listed.write_text(f"{mine.key}\n{w.leaked.key}\n", encoding="ascii")
-    listed.chmod(0o644)
+    carol, alice = w.account(else_where), w.account(else_where)
+    listed = write_as_root(w.scratch / "carol_keys", f"{mine.key}\n{w.leaked.key}\n")
     w.configure(f"{STOCK_HEAD}Match User {carol.name}\nAuthorizedKeysFile {listed}\n")
     for when in ("before", "enabled", "disabled"):
         if when == "enabled":
@@ -597,14 +560,11 @@ def test_lines_at_the_top_of_sshd_config_and_files_in_another_place(w):
 @pytest.mark.long
 def test_before_sshd_is_reloaded_the_same_logins_succeed(w):
     """Until sshd is reloaded, it uses what it read before. Whatever is typed, the same logins succeed."""
-    alice, mallory = w.machine.add_account(), w.machine.add_account()
-    mine = keys.generate(w.scratch)
+    alice, mallory, mine = w.account(w.clean), w.account(w.clean), keys.generate(w.scratch)
     folder = Path("/etc/ssh/keys-of")
     folder.mkdir()
     for account, key in ((alice, mine), (mallory, w.leaked)):
-        account.authorize(w.clean.key)
-        (folder / account.name).write_text(f"{key.key}\n", encoding="ascii")
-        (folder / account.name).chmod(0o644)
+        write_as_root(folder / account.name, f"{key.key}\n")
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile {folder}/%u\n")
 
     def same(when, leaked):
@@ -637,8 +597,7 @@ def test_tokens_of_authorizedkeysfile_in_odd_names(w):
     folder.mkdir()
     accounts = [w.machine.add_account(name) for name in names]
     for account in accounts:
-        (folder / account.name).write_text(f"{w.clean.key}\n{w.leaked.key}\n", encoding="ascii")
-        (folder / account.name).chmod(0o644)
+        write_as_root(folder / account.name, f"{w.clean.key}\n{w.leaked.key}\n")
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile .ssh/none {folder}/%u\n")
     before = {account: w.clients.login(w.server, account, [w.clean]).entered for account in accounts}
     assert sum(before.values()) >= 4, f"too few of them come in at all: {before}"
@@ -689,25 +648,18 @@ def refused(w, *parts, guard=("--guard", "--yes")):
 
 def test_an_option_o_of_a_running_sshd_prevents_enable(w):
     """An option -o of a running sshd overrides its files."""
-    alice = w.machine.add_account()
-    alice.authorize(keys.generate(w.scratch).key)
+    alice = w.account(keys.generate(w.scratch))
     mine = w.scratch / "mine"
     mine.mkdir(mode=0o755)
-    (mine / alice.name).write_text(f"{w.clean.key}\n", encoding="ascii")
-    (mine / alice.name).chmod(0o644)
-    ca = keys.generate(w.scratch)
-    trusted = w.scratch / "trusted"
-    trusted.write_text(f"{ca.key}\n", encoding="ascii")
-    trusted.chmod(0o644)
+    write_as_root(mine / alice.name, f"{w.clean.key}\n")
+    ca, trusted = trust_ca(w)
     certificate = keys.certify(ca, w.clean, alice.name)
-    program = w.scratch / "eic"
-    program.write_text(f"#!/bin/sh\necho '{w.clean.key}'\n", encoding="ascii")
-    program.chmod(0o755)
+    program = write_as_root(w.scratch / "eic", f"#!/bin/sh\necho '{w.clean.key}'\n", 0o755)
     w.configure(STOCK_HEAD)
     for arguments, identity in (
             (("-o", f"AuthorizedKeysCommand {program} %u %f", "-o", "AuthorizedKeysCommandUser nobody"), w.clean),
             (("-o", f"AuthorizedKeysFile={mine}/%u"), w.clean),
-            (("-o", f"TrustedUserCAKeys={trusted}"), certificate)):
+            (("-o", trusted.strip().replace(" ", "=")), certificate)):
         with OtherSshd(w, *arguments) as other:
             def enters(when, other=other, identity=identity, arguments=arguments):
                 outcome = w.clients.login(other, alice, [identity])
@@ -721,7 +673,6 @@ def test_an_option_o_of_a_running_sshd_prevents_enable(w):
         w.run("enable", "--yes")
         w.run("disable", "--reload")
         w.ok("an option that repeats sshd_config does not prevent enable")
-    alice.authorize()
 
 
 def test_a_running_sshd_with_usepam_no_is_reported_and_prevents_enable(w):
@@ -747,11 +698,9 @@ def test_a_running_sshd_with_usepam_no_is_reported_and_prevents_enable(w):
 @pytest.mark.long
 def test_another_sshd_with_its_own_file_is_not_locked_out(w):
     """An sshd with its own file, which includes keyveto's file or does not."""
-    alice = w.machine.add_account()
-    alice.authorize(w.clean.key)
-    mine, other_config, folder = w.scratch / "of_other", Path("/etc/ssh/sshd2"), Path("/etc/ssh/alias.d")
-    mine.write_text(f"{w.clean.key}\n", encoding="ascii")
-    mine.chmod(0o644)
+    alice = w.account(w.clean)
+    mine = write_as_root(w.scratch / "of_other", f"{w.clean.key}\n")
+    other_config, folder = Path("/etc/ssh/sshd2"), Path("/etc/ssh/alias.d")
     base = f"PasswordAuthentication no\nUsePAM yes\nAuthorizedKeysFile {mine}\n"
     bob = w.machine.add_account()
     folder.symlink_to("sshd_config.d")

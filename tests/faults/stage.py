@@ -11,14 +11,13 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
 from pathlib import Path
 
 import keys
-from logbook import Line, read_decision
+from logbook import Syslog, read_decision
 from patience import PATIENCE
 
 HERE = Path(__file__).resolve().parent
@@ -33,47 +32,27 @@ SHORT_COUNT = 60
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/games", "LANG": "C.UTF-8"}
 
 
-class Journal:
-    """A syslog daemon that sorts the lines by the run that they are about.
+class Journal(Syslog):
+    """Sorts the lines by the run that they are about.
 
     Each run has its own client address, and every line about a decision names
     that address.
     """
 
     def __init__(self, path="/dev/log"):
-        self.path = path
         self._runs, self._rest, self._marks = {}, [], set()
-        self._arrived = threading.Condition()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.bind(path)
-        os.chmod(path, 0o666)
-        threading.Thread(target=self._collect, daemon=True).start()
+        super().__init__(path)
 
-    def close(self):
-        os.unlink(self.path)
-
-    def _collect(self):
-        while True:
-            self._take(self._socket.recv(1 << 18))
-
-    def _take(self, data):
-        priority, _, text = data.rstrip(b"\n\0").decode("utf-8", "backslashreplace").partition(">")
-        number = int(priority.lstrip("<") or 0)
-        run = re.search(r" rhost=(run[0-9]+)", text)
-        with self._arrived:
-            if text.startswith("mark "):
-                self._marks.add(text)
-            elif run:
-                self._runs.setdefault(run[1], []).append(Line(number >> 3, number & 7, text))
-            else:
-                self._rest.append(Line(number >> 3, number & 7, text))
-            self._arrived.notify_all()
+    def take(self, line):
+        run = re.search(r" rhost=(run[0-9]+)", line.text)
+        if line.text.startswith("mark "):
+            self._marks.add(line.text)
+        else:
+            (self._runs.setdefault(run[1], []) if run else self._rest).append(line)
 
     def flush(self):
         """Returns once all lines that were sent before are sorted."""
-        mark = f"mark {time.monotonic_ns()} {threading.get_ident()}"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.sendto(f"<15>{mark}".encode(), self.path)
+        mark = self.send_mark()
         with self._arrived:
             if not self._arrived.wait_for(lambda: mark in self._marks, PATIENCE):
                 raise AssertionError("our own log line does not come through")

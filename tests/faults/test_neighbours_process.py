@@ -387,7 +387,7 @@ def blocked_guard(hood, **how):
     os.close(writer)
     try:
         deadline = time.monotonic() + PATIENCE
-        while _waiting_bytes(reader) < 60 * KIB:
+        while struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, struct.pack("i", 0)))[0] < 60 * KIB:
             if time.monotonic() > deadline or process.poll() is not None:
                 raise AssertionError(f"it does not fill the pipe: status {process.returncode}")
             time.sleep(0.01)
@@ -396,10 +396,6 @@ def blocked_guard(hood, **how):
         process.kill()
         process.wait()
         os.close(reader)
-
-
-def _waiting_bytes(reader):
-    return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, struct.pack("i", 0)))[0]
 
 
 def _pry(process, account):

@@ -11,11 +11,8 @@ pytestmark = pytest.mark.throwaway
 SHORT_SHARE = 30        # the short form makes one run in so many
 
 
-def in_short_form(title):
-    return "certificate" not in title and title.endswith("OnError deny")
-
-
-SHORT_READS = [pytest.param(title, marks=() if in_short_form(title) else pytest.mark.campaign)
+SHORT_READS = [pytest.param(title, marks=() if "certificate" not in title and title.endswith("OnError deny")
+                            else pytest.mark.campaign)
                for title in pam_runs.TITLES]
 
 

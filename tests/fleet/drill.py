@@ -47,7 +47,7 @@ CLONE_NEWNET = 0x40000000
 TCP_INFO_SIZE, BYTES_SENT = 232, 200
 UPDATE_CONF = f"""\
 Source ours
-    Index https://{CONTROLLER}/
+    URL https://{CONTROLLER}/ours.json
     Format badkeys
     Target {INSTALLED}
     AllowedSigners /etc/keyveto/allowed_signers
@@ -150,14 +150,15 @@ class Drill:
         """The programs without what a debugger needs: a hundred hosts have them in memory."""
         self.programs = {}
         for name in ("keyveto", "keyveto-authorized-keys", "keyveto-reader", "keyveto-worker", "keyveto-network",
-                     "keyveto-publish", "pam_keyveto.so"):
+                     "pam_keyveto.so"):
             subprocess.run(["strip", "-o", SCRATCH / name, self.world.build / name], check=True)
             self.programs[name] = (SCRATCH / name).read_bytes()
+        self.programs["keyveto-publish"] = (self.world.build / "keyveto-publish").read_bytes()
 
     def _install(self, box):
         for name, data in self.programs.items():
-            path = box.path({"keyveto": "/usr/bin/keyveto", "keyveto-authorized-keys": GUARD,
-                             "pam_keyveto.so": PAM_FOLDER / "pam_keyveto.so"}.get(
+            path = box.path({"keyveto": "/usr/bin/keyveto", "keyveto-publish": "/usr/bin/keyveto-publish",
+                             "keyveto-authorized-keys": GUARD, "pam_keyveto.so": PAM_FOLDER / "pam_keyveto.so"}.get(
                                  name, f"/usr/libexec/keyveto/{name}"))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -169,7 +170,7 @@ class Drill:
         box = self.fleet.controller
         box.path("/root/known").write_text("\n".join(made_keys(KNOWN, "drill")) + "\n", encoding="ascii")
         box.run(f"ssh-keygen -q -t ed25519 -N '' -f {SIGNER} && keyveto list create {LIST} --id 1 --name ours "
-                f"/root/known && keyveto publish --quiet --sign {SIGNER} {SITE} {LIST}")
+                f"/root/known && keyveto-publish --quiet --sign {SIGNER} {SITE} {LIST}")
         self.signer = box.path(f"{SIGNER}.pub").read_text(encoding="ascii")
 
     def _follow(self, host):
@@ -201,13 +202,13 @@ class Drill:
         seen = host.shell("dora", identity, command="echo let in")
         return True if seen.entered else False if seen.refused else None
 
-    def index(self):
-        return self.fleet.controller.path(f"{SITE}/index").stat().st_mtime_ns
+    def published(self):
+        return self.fleet.controller.path(f"{SITE}/ours.json.sig").stat().st_mtime_ns
 
     def measure(self, run):
         """Calls run in a thread. Returns its result, and how many seconds after the publication each host refused."""
         files = {host: host.path(INSTALLED) for host in self.hosts}
-        before, index = {host: files[host].stat().st_ino for host in self.hosts}, self.index()
+        before, old = {host: files[host].stat().st_ino for host in self.hosts}, self.published()
         published, refused = None, {}
 
         def try_key(host):
@@ -217,8 +218,8 @@ class Drill:
             ansible = pool.submit(run)
             waiting = set(self.hosts)
             while waiting and not (ansible.done() and published is None):
-                if published is None and self.index() != index:
-                    published = self.index() / 1e9
+                if published is None and self.published() != old:
+                    published = self.published() / 1e9
                 for host in [one for one in waiting if files[one].stat().st_ino != before[one]]:
                     waiting.discard(host)
                     pool.submit(try_key, host)
@@ -247,7 +248,7 @@ def drill(part, world):
 
 def told_before(part, one):
     """--check says who would be locked out, and changes nothing."""
-    index = one.index()
+    old = one.published()
     _, report = one.leak("check", one.leaked, keyveto_accept_refused=True)
     lost = {host["host"] for host in report["hosts"] for account in host.get("accounts", ())
             if account["locked_out"] and account["account"] == "bob"}
@@ -255,16 +256,16 @@ def told_before(part, one):
            if not account["locked_out"] and account["account"] == "dora"]
     check(lost == {f"host{number:03}" for number in range(LOCKED_OUT)}, f"locked out would be {lost}")
     check(len(has) == len(one.hosts), f"{len(has)} hosts tell of dora")
-    check(one.index() == index, "--check has published")
+    check(one.published() == old, "--check has published")
     part.ok(f"told before: bob would be locked out on {len(lost)} hosts, and dora has another key on {len(has)}")
 
 
 def false_claim(part, one):
     """Somebody claims dora's new key, and proves another one."""
-    index = one.index()
+    old = one.published()
     told, report = one.leak(2, one.fleet.clean, keyveto_leak_proofs=[f"{one.fleet.stranger.path}.proof.pem"])
     check("the claim is refused" in told.text, told.text[-2000:])
-    check(set(report["totals"]) == {"failed"} and one.index() == index, f"a false claim: {report['totals']}")
+    check(set(report["totals"]) == {"failed"} and one.published() == old, f"a false claim: {report['totals']}")
     part.ok("a claim whose proof is of another key is refused, and nothing is published")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench import check
 
-FILE = "packaging/ansible/README.md"
+FILE = "fleet/ansible/README.md"
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = "build/deb/keyveto_*.deb build/deb/libpam-keyveto_*.deb"
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -124,7 +124,7 @@ def installed(build):
     """Where a login without /usr/local/bin in its PATH finds it, too. The root is thrown away."""
     shutil.copy(build / "keyveto", "/usr/bin/keyveto")
     Path("/usr/libexec/keyveto").mkdir(exist_ok=True)
-    for name in ("keyveto-reader", "keyveto-worker", "keyveto-network", "keyveto-publish"):
+    for name in ("keyveto-reader", "keyveto-worker", "keyveto-network"):
         shutil.copy(build / name, "/usr/libexec/keyveto")
 
 
@@ -251,5 +251,5 @@ def test_a_scan_of_one_list_of_hosts_from_three_hosts(hosts, work):
     assert all(count > before[name] for name, count in hosts.logins().items()), "a host did nothing"
     assert done.returncode == 3, done
     # The same as one scan, but for the order.
-    one = run("keyveto", "scan", "--json", "--jobs", 100, *names, status=1).stdout.splitlines()
+    one = run("keyveto", "scan", "--json", *names, status=1).stdout.splitlines()
     assert sorted(map(str, rows)) == sorted(str(json.loads(line)) for line in one)

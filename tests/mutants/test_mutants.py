@@ -89,7 +89,7 @@ def test_killed_mutants_and_survivors_are_told_apart(tmp_path, monkeypatch):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="ascii")
-    for name in ("Makefile", "cli/report/page", "pam/pam_keyveto.map"):
+    for name in ("Makefile", "fleet", "pam/pam_keyveto.map"):
         copy = shutil.copytree if (trial.ROOT / name).is_dir() else shutil.copy
         copy(trial.ROOT / name, tmp_path / name)
     monkeypatch.setattr(trial, "ROOT", tmp_path)

@@ -27,8 +27,9 @@ ADDRESSES = {"publisher": "192.0.2.1", "follower": "192.0.2.2"}
 HOST = "keys.example.com"       # as README calls it
 LISTED, LISTED_KEY = ROOT / "testdata/demo/compromised.pub", ROOT / "testdata/demo/compromised"
 STATE, CRON = "/var/lib/keyveto", "/etc/cron.d/keyveto-publish"
-LIST = ["index", "files", "files"]      # with the file of its sources
 LOG = "/var/log/nginx/access.log"
+# What is large, by the ending. Manifests and signatures are small.
+KINDS = {".xz": "list", ".pkbf": "filter", ".zst": "patch"}
 LINE = re.compile(r'^\S+ - - \[[^]]*\] "GET /keyveto/(\S+) HTTP/[0-9.]+" (\d+) (\d+) "-" "([^"]*)"$', re.MULTILINE)
 # apt takes what scripts/deps has downloaded, and starts no service.
 APT = f'Dir::Cache::Archives "{host.DOWNLOADED}";\nAPT::Get::Download "false";\nAPT::Install-Recommends "false";\n' \
@@ -100,7 +101,7 @@ class Pair:
         said = self.follower.follow("follower")
         self.same("own.dat", "ours.dat")
         lines = len(self.follower.steps["follower"].splitlines())
-        self.fetched(f"README's {lines} lines of a follower", LIST, said)
+        self.fetched(f"README's {lines} lines of a follower", ["list"], said)
 
     def same(self, published, followed):
         one, two = (box.path(f"{STATE}/{name}").read_bytes()
@@ -108,22 +109,25 @@ class Pair:
         check(one == two, f"{followed} is not {published}: {len(two)} bytes for {len(one)}")
 
     def fetched(self, when, wanted, said=""):
-        """Compares what nginx has sent since the last call: the kinds, in their order. Returns the bytes of all."""
-        found = []
+        """Compares what nginx has sent since the last call: the kinds, in their order, of what is not small.
+
+        Returns their bytes.
+        """
+        found, large = [], []
 
         def all_are_there():
             text = self.publisher.path(LOG).read_text(encoding="ascii")[self.read:]
             found[:] = LINE.findall(text)
             check(len(found) == text.count("\n"), f"{when}: unexpected lines: {text}")
-            return len(found) >= len(wanted)
+            large[:] = [(KINDS[Path(path).suffix] + ("" if status == "200" else f" {status}"), int(size))
+                        for path, status, size, _ in found if Path(path).suffix in KINDS]
+            return found and len(large) >= len(wanted)
         host.wait_until(all_are_there, f"nginx has logged {wanted}: {said}")
-        kinds = [path.split("/")[0] + ("" if status == "200" else f" {status}") for path, status, *_ in found]
-        check(kinds == wanted, f"{when}: fetched {found}: {said}")
+        check([kind for kind, _ in large] == wanted, f"{when}: fetched {found}: {said}")
         check({agent for *_, agent in found} <= {"-", "keyveto"}, f"{when}: a request says who asks: {found}")
         self.read = self.publisher.path(LOG).stat().st_size
-        sizes = [int(size) for *_, size, _ in found]
-        self.part.ok(f"{when}: {', '.join(f'{kind} {size} bytes' for kind, size in zip(kinds, sizes))}")
-        return sizes
+        self.part.ok(f"{when}: {', '.join(f'{path} {size} bytes' for path, _, size, _ in found)}")
+        return [size for _, size in large]
 
     def publish(self):
         """Does what cron does with README's line."""
@@ -169,7 +173,7 @@ def follows_a_list(part, pair):
     pair.serve_logins()
     pair.expect_logins("README's list", ("good", "new"), ("leaked",))
     said = pair.update()
-    pair.fetched("the timer, with nothing new", ["index 304"], said)
+    pair.fetched("the timer, with nothing new", [], said)
 
     pair.publisher.path("/root/new.pub").write_bytes(pair.follower.path("/root/new.pub").read_bytes())
     pair.publisher.path("/root/more").write_text(made_keys(5000, "list"), encoding="ascii")
@@ -177,19 +181,19 @@ def follows_a_list(part, pair):
     pair.publish()
     said = pair.update()
     pair.same("own.dat", "ours.dat")
-    # A list of one key has no delta that is smaller than the file.
-    full = pair.fetched("5000 keys more", LIST, said)[2]
+    # From a list of one key there is no patch that has half of the bytes.
+    full = pair.fetched("5000 keys more", ["patch 404", "list"], said)[1]
     pair.publisher.run(f"keyveto list add {STATE}/own.dat --id 1 /root/new.pub")
     pair.publish()
     said = pair.update(status=1)        # a key in use is listed now
     check("visitor" in said, f"the update does not name who is refused now: {said}")
     pair.same("own.dat", "ours.dat")
-    delta = pair.fetched("one key more", ["index", "files", "deltas"], said)[2]
-    check(delta * 20 < full, f"a delta of one key has {delta} bytes, the list {full}")
+    patch, = pair.fetched("one key more", ["patch"], said)
+    check(patch * 20 < full, f"a patch of one key has {patch} bytes, the list {full}")
     pair.expect_logins("one key more", ("good",), ("new", "leaked"))
     pair.publish()
     said = pair.update()
-    pair.fetched("cron, with nothing new, renews the index", ["index", "files"], said)
+    pair.fetched("cron, with nothing new, renews the manifest", [], said)
 
 
 def follows_a_filter(part, pair):
@@ -202,7 +206,8 @@ def follows_a_filter(part, pair):
     cron.write_text(cron.read_text(encoding="ascii").rstrip() + f" {STATE}/ours.pkbf\n", encoding="ascii")
     pair.publish()
     change = {"'Source ours' 'Format badkeys'": "'Source filter'", "Source ours": "Source filter",
-              "--source ours": "--source filter", "ours.dat": "ours.pkbf", "Blocklist": "Filter"}
+              "--source ours": "--source filter", "own.json": "ours.pkbf", "ours.dat": "ours.pkbf",
+              "Blocklist": "Filter"}
 
     def for_a_filter(text):
         for old, new in change.items():
@@ -211,20 +216,19 @@ def follows_a_filter(part, pair):
         return text
     said = pair.follower.follow("follower", for_a_filter)
     pair.same("ours.pkbf", "ours.pkbf")
-    full = pair.fetched("a filter of 50000 keys", ["index", "files"], said)[1]
+    full, = pair.fetched("a filter of 50000 keys", ["filter"], said)
     pair.publisher.run(f"keyveto filter add {STATE}/ours.pkbf /root/more")
     pair.publish()
     said = pair.update()
     pair.same("ours.pkbf", "ours.pkbf")
-    # Each source reads the index for itself.
-    delta = pair.fetched("1000 keys more", ["index", "files", "index", "deltas"], said)[3]
-    check(delta * 10 < full, f"a delta of 1000 keys has {delta} bytes, the filter {full}")
+    patch, = pair.fetched("1000 keys more", ["patch"], said)
+    check(patch * 10 < full, f"a patch of 1000 keys has {patch} bytes, the filter {full}")
     said = pair.update()
-    pair.fetched("nothing new", ["index 304", "index 304"], said)
+    pair.fetched("nothing new", [], said)
     pair.follower.path("/root/one").write_text(made_keys(1, "more"), encoding="ascii")
     said = pair.follower.run("keyveto check /root/one", status=1)
     check(f"{STATE}/ours.pkbf" in said, f"keyveto check does not ask the filter: {said}")
-    part.ok("keyveto check of the follower finds a key that the delta brought")
+    part.ok("keyveto check of the follower finds a key that the patch brought")
 
 
 def play():

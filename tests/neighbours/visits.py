@@ -50,10 +50,6 @@ class Visit:
     past_guard: bool = False    # enters by a way that bypasses the guard
 
 
-def _refused(outcome):
-    return outcome.status == REFUSED_SESSION or (outcome.status != 0 and _NO.search(outcome.stderr) is not None)
-
-
 def _last_words(outcome):
     lines = [line for line in outcome.stderr.splitlines() if not line.startswith(_CHATTER)]
     return " / ".join(line.strip() for line in lines if line.strip())
@@ -64,7 +60,8 @@ def outcome_seen(outcome, entered, what):
     if entered:
         return Seen(True, what, client=_last_words(outcome))
     words = f"status {outcome.status}: {_last_words(outcome)}"
-    return Seen(False, words, _refused(outcome), words)
+    refused = outcome.status == REFUSED_SESSION or (outcome.status != 0 and _NO.search(outcome.stderr) is not None)
+    return Seen(False, words, refused, words)
 
 
 class Person:
@@ -76,8 +73,7 @@ class Person:
 
 def shell(world, account, identity, sign=GREETING, command=LOOK_AROUND):
     """Asks for a command and a port to listen on: what sshd grants."""
-    outcome = world.clients.login(world.server, Person(account), [identity],
-                                  ["-v", "-R", "0:127.0.0.1:9"], (command,))
+    outcome = world.clients.login(world.server, Person(account), [identity], ["-v", "-R", "0:127.0.0.1:9"], (command,))
     restrictions = sorted(set(_RESTRICTION.findall(outcome.stderr)))
     return outcome_seen(outcome, sign in outcome.stdout,
                         "\n".join([f"status {outcome.status}", outcome.stdout, *restrictions]))

@@ -7,7 +7,7 @@ with a sign, stand for points too) and multiplied by 8.
 
     nosecret.py keys             keys of each class and others: SOURCE TYPE BASE64,
                                  where SOURCE is - for a key that needs its secret
-    nosecret.py table            the points as arrays in C: prove/nosecret_table.h
+    nosecret.py table            the points as arrays in C: nosecret_table.h of the proofs
     nosecret.py judge KEYFILE    SOURCE SHA256:… of each line's key; of a certificate
                                  a line for the key inside, then one for its CA
 """
@@ -244,18 +244,13 @@ def keys(rng):
 
 def table():
     """The 14 encodings, and the x coordinates of the multiples, for prove/kv_nosecret.c."""
-    rows = {"ed25519": sorted(e for point in small_order_points() for e in ed_encodings(point))}
+    tables = {"ed25519": sorted(e for point in small_order_points() for e in ed_encodings(point))}
     for curve in CURVES:
-        rows[curve] = [x.to_bytes(sshkey.CURVES[curve][1], "big") for x, _ in ec_multiples(curve)]
-    lines = ["/* SPDX-License-Identifier: ISC */", "/* Made by tests/oracle/nosecret.py table. */",
-             "/* clang-format off */"]
-    for name, points in rows.items():
-        lines.append(f"static const uint8_t table_{name}[{len(points)}][{len(points[0])}] = {{")
-        for point in points:
-            words = [f"0x{byte:02x}," for byte in point]
-            parts = [" ".join(words[at:at + 11]) for at in range(0, len(words), 11)]
-            lines += ["\t{", *(f"\t\t{part}" for part in parts), "\t},"]
-        lines.append("};")
+        tables[curve] = [x.to_bytes(sshkey.CURVES[curve][1], "big") for x, _ in ec_multiples(curve)]
+    lines = []
+    for name, points in tables.items():
+        rows = ", ".join("{ " + ", ".join(map(str, point)) + " }" for point in points)
+        lines.append(f"static const uint8_t table_{name}[{len(points)}][{len(points[0])}] = {{ {rows} }};")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -131,8 +131,7 @@ class Filter:
             return cls.from_bytes(file.read())
 
     def to_bytes(self):
-        return HEADER.pack(MAGIC, self.revision, self.time, self.entries,
-                           self.k, self.p) + bytes(self.bits)
+        return HEADER.pack(MAGIC, self.revision, self.time, self.entries, self.k, self.p) + bytes(self.bits)
 
     def write(self, path):
         with open(path, "wb") as file:
@@ -215,8 +214,7 @@ def cmd_contains(args, keys):
     f = Filter.read(args.file)
     for key in keys:
         for part in filter(None, (key, key.ca)):
-            print("listed" if f.contains_key(part) else "clean",
-                  part.fingerprint)
+            print("listed" if f.contains_key(part) else "clean", part.fingerprint)
 
 
 def cmd_positions(args, keys):
@@ -224,8 +222,7 @@ def cmd_positions(args, keys):
     for key in keys:
         for part in filter(None, (key, key.ca)):
             for spki in part.published:
-                print(part.fingerprint, hashlib.sha256(spki).hexdigest(),
-                      *f.positions(spki))
+                print(part.fingerprint, hashlib.sha256(spki).hexdigest(), *f.positions(spki))
 
 
 COMMANDS = {"create": cmd_create, "info": cmd_info, "contains": cmd_contains,

@@ -91,8 +91,7 @@ def _spki(algorithm, key):
 
 
 def spki_rsa(n, e):
-    return _spki((der_oid("1.2.840.113549.1.1.1"), der(0x05)),
-                 der_seq(der_int(n), der_int(e)))
+    return _spki((der_oid("1.2.840.113549.1.1.1"), der(0x05)), der_seq(der_int(n), der_int(e)))
 
 
 def spki_dsa(p, q, g, y):
@@ -102,8 +101,7 @@ def spki_dsa(p, q, g, y):
 
 def spki_ec(curve, point):
     """SPKI of an encoded point, in whichever form the point is in."""
-    return _spki((der_oid("1.2.840.10045.2.1"), der_oid(CURVES[curve][0])),
-                 point)
+    return _spki((der_oid("1.2.840.10045.2.1"), der_oid(CURVES[curve][0])), point)
 
 
 def spki_raw(kind, key):

@@ -1,7 +1,6 @@
 """Checks the oracle's keys that need no secret against published values, OpenSSL and the curves' equations."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -64,8 +63,3 @@ def test_sound_keys_of_ssh_keygen_are_in_no_class(tmp_path):
         subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", tmp_path / kind], check=True)
         key = sshkey.parse_line((tmp_path / f"{kind}.pub").read_bytes())
         assert nosecret.source(key.blob) is None
-
-
-def test_the_proofs_have_this_table():
-    """prove/kv_nosecret.c compares lib/kv_nosecret.c with it."""
-    assert (Path(__file__).parents[2] / "prove/nosecret_table.h").read_text(encoding="ascii") == nosecret.table()

@@ -202,11 +202,9 @@ def test_bad_filter_is_refused(bad):
 def test_keygen_type(scratch, kind, bits):
     """RSA, DSA and ECDSA: ssh-keygen can say both forms."""
     path = f"{scratch}/{kind}{bits}"
-    run("ssh-keygen", "-q", "-t", kind, "-b", str(bits), "-N", "",
-        "-m", "PKCS8", "-f", path)
+    run("ssh-keygen", "-q", "-t", kind, "-b", str(bits), "-N", "", "-m", "PKCS8", "-f", path)
     with open(path + ".pub", "rb") as file:
-        key = sshkey.parse_line(b'command="say \\"hi\\" ssh-rsa",pty ' +
-                                file.read())
+        key = sshkey.parse_line(b'command="say \\"hi\\" ssh-rsa",pty ' + file.read())
     title = f"{kind} {bits}"
     exported = run("ssh-keygen", "-e", "-m", "PKCS8", "-f", path + ".pub")
     assert key.spkis == (openssl("pkey", "-pubin", "-outform", "DER", stdin=exported),), title + ", ssh-keygen -e"
@@ -276,8 +274,7 @@ def test_certificates(scratch):
     for kind in ("rsa", *(kind for kind, _ in DSA), "ecdsa", "ed25519"):
         path = f"{scratch}/user_{kind}"
         run("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path)
-        run("ssh-keygen", "-q", "-s", ca_path, "-I", "id", "-n", "a,b",
-            "-V", "+1d", path + ".pub")
+        run("ssh-keygen", "-q", "-s", ca_path, "-I", "id", "-n", "a,b", "-V", "+1d", path + ".pub")
         with open(path + ".pub", "rb") as file:
             plain = sshkey.parse_line(file.read())
         with open(path + "-cert.pub", "rb") as file:
@@ -290,8 +287,7 @@ def test_certificates(scratch):
     ca_blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(raw), nuls=1)
 
     def sign(tbs):
-        made = openssl("pkeyutl", "-sign", "-rawin", "-inkey", signer,
-                       "-in", write(f"{scratch}/tbs", tbs))
+        made = openssl("pkeyutl", "-sign", "-rawin", "-inkey", signer, "-in", write(f"{scratch}/tbs", tbs))
         return sshkey.string(b"ssh-ed25519") + sshkey.string(made)
 
     rsa, ec = sshkey.parse_line(RSA_LINE), sshkey.parse_line(EC_LINE)
@@ -303,8 +299,7 @@ def test_certificates(scratch):
             ("padded", rsa, "ssh-rsa", sshkey.fields_rsa(e, n, 100), 0),
             ("alias", rsa, "rsa-sha2-512", sshkey.fields_rsa(e, n), 1),
             ("NULs", ec, ec.type, sshkey.fields_ecdsa("nistp256", point, 1), 1)):
-        blob = sshkey.build_cert(sshkey.cert_name(name), fields, ca_blob,
-                                 nuls=nuls, principals=(b"a\0",), sign=sign)
+        blob = sshkey.build_cert(sshkey.cert_name(name), fields, ca_blob, nuls=nuls, principals=(b"a\0",), sign=sign)
         assert sshkey.cert_spkis(blob) == (list(key.spkis), [sshkey.spki_raw("ed25519", raw)]), title + " certificate"
         assert key.fingerprint == keygen_fingerprint(blob, sshkey.cert_name(key.type)), \
             title + " certificate, ssh-keygen"
@@ -314,19 +309,15 @@ def test_certificates(scratch):
 
     assert sshkey.parse(sshkey.build_plain("rSa", sshkey.fields_rsa(e, n))) == rsa, "short name"
     assert sshkey.parse(sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(e, n, 2049 - 257))) == rsa, "longest padding"
-    nested = sshkey.build_cert(sshkey.cert_name("ssh-rsa"),
-                               sshkey.fields_rsa(e, n), blob)
+    nested = sshkey.build_cert(sshkey.cert_name("ssh-rsa"), sshkey.fields_rsa(e, n), blob)
     x, y = (int.from_bytes(half, "big") for half in (point[1:33], point[33:]))
     for title, bad in (
             ("trailing byte", rsa.blob + b"\0"), ("cut off", rsa.blob[:-1]),
             ("two NULs", sshkey.build_plain("ssh-rsa", fields, 2)),
-            ("too much padding", sshkey.build_plain(
-                "ssh-rsa", sshkey.fields_rsa(e, n, 2050 - 257))),
-            ("negative", sshkey.build_plain("ssh-rsa", sshkey.mpint(e) +
-                                            sshkey.string(b"\x80"))),
+            ("too much padding", sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(e, n, 2050 - 257))),
+            ("negative", sshkey.build_plain("ssh-rsa", sshkey.mpint(e) + sshkey.string(b"\x80"))),
             ("unknown name", sshkey.build_plain("ssh-foo", b"")),
-            ("other curve", sshkey.build_plain("ecdsa-sha2-nistp384",
-                                               fields)),
+            ("other curve", sshkey.build_plain("ecdsa-sha2-nistp384", fields)),
             ("certified CA", nested),
             *((form + " point", sshkey.build_plain(ec.type, sshkey.fields_ecdsa(
                 "nistp256", sshkey.ec_point("nistp256", x, y, form))))

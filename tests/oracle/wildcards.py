@@ -119,10 +119,6 @@ def segments(pattern):
     return parts
 
 
-def starts_with_dot(part):
-    return part.pattern.startswith("\\.")
-
-
 def find(path, parts):
     if not parts:
         return [path] if os.path.lexists(path) else []
@@ -134,7 +130,7 @@ def find(path, parts):
         names = [".", "..", *os.listdir(path)]
     except OSError:
         return []
-    return [one for name in names if part.match(name) and (name[0] != "." or starts_with_dot(part))
+    return [one for name in names if part.match(name) and (name[0] != "." or part.pattern.startswith("\\."))
             for one in find(f"{path}{name}{slash}", rest)]
 
 

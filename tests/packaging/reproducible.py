@@ -24,7 +24,7 @@ TOOLS = ("disorderfs", "faketime", "dpkg-buildpackage", "rpmbuild", "taskset")
 BUILD = f"make dist deb all sbom && packaging/build-rpm {version()} --nodeps"
 PATIENCE = 7200         # seconds, on a busy machine
 JOBS = {"DEB_BUILD_OPTIONS": "nocheck parallel=3", "MAKEFLAGS": "-j3", "RPM_BUILD_NCPUS": "3"}
-PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-publish", "keyveto-reader",
+PROGRAMS = ("keyveto", "keyveto-authorized-keys", "keyveto-network", "keyveto-reader",
             "keyveto-worker", "pam_keyveto.so")
 # Runs in a throw-away root. /mnt shows the files of $1 in another order.
 ELSEWHERE = f"""

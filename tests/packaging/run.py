@@ -47,9 +47,9 @@ def builds(part, folder):
     tree = copy_tree(folder / "one")
     in_sandbox("make", "deb", shared=[folder], cwd=tree, env=clean_environment())
     made = [path.name for path in (tree / "build/deb").glob("*.deb")]
-    wanted = {f"{name}_{version()}-" for name in ("keyveto", "keyveto-publish", "libpam-keyveto")}
+    wanted = {f"{name}_{version()}-" for name in ("keyveto", "keyveto-fleet", "libpam-keyveto")}
     check(all(any(name.startswith(stem) for name in made) for stem in wanted), f"only {sorted(made)} was built")
-    part.ok("make deb, without a network: keyveto, keyveto-publish and libpam-keyveto, whose unit tests pass")
+    part.ok(f"make deb, without a network: {', '.join(sorted(wanted))}, whose unit tests pass")
     levels = {re.findall(r"_FORTIFY_SOURCE(?:=\d)?", line)[-1]
               for line in (tree / "build/deb/build.log").read_text(encoding="utf-8").splitlines()
               if " -c " in line and "_FORTIFY_SOURCE" in line}

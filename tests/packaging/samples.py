@@ -52,8 +52,7 @@ class Daemons:
         shutil.copy(SHIPPED / "rsyslog/30-keyveto.conf", "/etc/rsyslog.d/30-keyveto.conf")
         config = RSYSLOG.read_text(encoding="utf-8")
         # No systemd passes the socket, and the kernel's log belongs to the machine.
-        config = config.replace('module(load="imuxsock")',
-                                f'module(load="imuxsock" SysSock.Name="{JOURNAL}/syslog")')
+        config = config.replace('module(load="imuxsock")', f'module(load="imuxsock" SysSock.Name="{JOURNAL}/syslog")')
         RSYSLOG.write_text(config.replace('module(load="imklog")', "#"), encoding="utf-8")
         for path in (AUTH_LOG, KEYVETO_LOG):
             path.unlink(missing_ok=True)

@@ -55,7 +55,7 @@ class Host(reader.Reader):
     def debs(self, of="one/build/deb"):
         """What a server has."""
         return sorted(path for path in (self.folder / of).glob("*.deb")
-                      if "dbgsym" not in path.name and not path.name.startswith("keyveto-publish"))
+                      if "dbgsym" not in path.name and not path.name.startswith("keyveto-fleet"))
 
     def install(self, of="one/build/deb"):
         call("dpkg", "--force-confold", "-i", *self.debs(of))
@@ -106,13 +106,14 @@ def check_installed(host):
                  Path("/usr/share/zsh/vendor-completions/_keyveto"),
                  Path("/usr/share/fish/vendor_completions.d/keyveto.fish"),
                  *(Path(f"/usr/share/man/man{page.suffix[1:]}/{page.name}.gz")
-                   for page in (ROOT / "man").glob("*.[1-8]") if page.name != "keyveto-publish.1")):
+                   for page in (ROOT / "man").glob("*.[1-8]")
+                   if page.name not in ("keyveto-publish.1", "keyveto-report.1"))):
         info = path.stat()
         check((info.st_uid, info.st_gid, info.st_mode & 0o022) == (0, 0, 0), f"{path}: {info}")
     check(Path(GUARD).stat().st_mode & 0o777 == 0o711, f"{GUARD} may be read by those who run it")
     for path in (ROOT / "packaging").glob("*/*"):
         target = Path("/usr/share/keyveto") / path.parent.name / path.name
-        check(path.parent.name in ("ansible", "debian", "rpm", "systemd", "sysusers") or
+        check(path.parent.name in ("debian", "rpm", "systemd", "sysusers") or
               target.read_bytes() == path.read_bytes(), f"{target} is not {path}")
     version = call("keyveto", "--version").split()
     check(version[0] == "keyveto" and version[1] in call("dpkg-query", "-W", "keyveto"), f"it calls itself {version}")
@@ -154,16 +155,18 @@ def check_drop_in(host):
     check("\n".join(lines) in host.steps["guard"], f"docs/by-hand.md does not have {lines}")
 
 
-def check_publisher(host):
-    """What only a publisher needs comes with a package of its own, and goes with it."""
+def check_fleet(host):
+    """What an administrator's desk needs comes with a package of its own, which needs no other."""
     before = snapshot()
-    said = call("keyveto", "publish", "--help", status="failure")
-    check("install the package keyveto-publish" in said, said)
-    call("dpkg", "-i", *(host.folder / "one/build/deb").glob("keyveto-publish_*.deb"))
-    check("Make a folder from which" in call("keyveto", "publish", "--help"), "keyveto publish does not run")
-    call("dpkg", "--purge", "keyveto-publish")
-    same(before, snapshot(), "keyveto-publish leaves something, or took too much")
-    host.part.ok("keyveto publish runs with keyveto-publish, and says so without it")
+    call("dpkg", "-i", *(host.folder / "one/build/deb").glob("keyveto-fleet_*.deb"))
+    page = Path("/tmp/fleet.html")
+    call("keyveto-report", "--html", page, ROOT / "packaging/debian/control", status="failure")
+    check(page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>"), "keyveto-report writes no page")
+    page.unlink()
+    check("Makes a folder from" in call("keyveto-publish", "--help"), "keyveto-publish does not run")
+    call("dpkg", "--purge", "keyveto-fleet")
+    same(before, snapshot(), "keyveto-fleet leaves something, or took too much")
+    host.part.ok("keyveto-report and keyveto-publish run with keyveto-fleet")
 
 
 def packages(part, folder):
@@ -177,7 +180,7 @@ def packages(part, folder):
     added = [line for line in difference(before_active, active()) if not line.startswith("+ /etc/keyveto")]
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", listed_enter=True)
-    check_publisher(host)
+    check_fleet(host)
     check_account(host, before_accounts)
     if (ROOT / "packaging/systemd").exists():
         # An administrator enables the timer. Upgrade and purge must handle that.
@@ -493,7 +496,7 @@ def rpm(part, folder):
     STACK.write_text(stack + "session requisite pam_keyveto.so\n", encoding="utf-8")
     rpm_stays(host, "pam_keyveto", "/etc/pam.d/sshd:")
     STACK.write_text(stack, encoding="utf-8")
-    call("rpm", "-e", "pam_keyveto", "keyveto-publish")
+    call("rpm", "-e", "pam_keyveto", "keyveto-fleet")
     rpm_stays(host, "keyveto", "00-keyveto.conf:")
     # Nor after openssh-server was removed: the next one would read the drop-in again.
     for path in ("/usr/sbin/sshd", "/etc/ssh/sshd_config"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Makes docs/report.png: the page of keyveto report --since, of the hosts of fleets.few()."""
+"""Makes docs/report.png: the page of keyveto-report --since, of the hosts of fleets.few()."""
 
 import base64
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The page that keyveto report itself makes of audits, in Chromium."""
+"""The page that keyveto-report itself makes of audits, in Chromium."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from fleet_audits import random_fleet  # noqa: E402
 def test_the_command_and_the_browser_say_the_same(chromium, build, scratch, seed):
     paths, hosts = random_fleet(random.Random(seed), scratch, int(time.time()))
     page = scratch / "page.html"
-    words = [build / "keyveto", "report", "--hosts", hosts, "--html", page, *(["--all"] if seed % 2 else []), *paths]
+    words = [build / "keyveto-report", "--hosts", hosts, "--html", page, *(["--all"] if seed % 2 else []), *paths]
     done = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode in (0, 1, 2) and page.exists(), done.stderr
     text = page.read_text(encoding="utf-8")

@@ -3,8 +3,6 @@
 
 #include "testlib.h"
 
-#include <string.h>
-
 static struct kv_span text;
 
 static void
@@ -35,10 +33,8 @@ expect_end(void)
 	assert_false(auth_info_next_key(&text, &key));
 }
 
-static void
-publickey_line_names_its_key(void **state)
+TEST_CASE(publickey_line_names_its_key)
 {
-	(void)state;
 	start("publickey ssh-ed25519 AAAA\n");
 	expect("ssh-ed25519", "AAAA");
 	expect_end();
@@ -47,38 +43,23 @@ publickey_line_names_its_key(void **state)
 	expect_end();
 }
 
-static void
-hostbased_line_names_its_key(void **state)
+TEST_CASE(hostbased_line_names_its_key)
 {
-	(void)state;
 	start("hostbased ssh-rsa AAAA\n");
 	expect("ssh-rsa", "AAAA");
 	expect_end();
 }
 
-static void
-methods_without_a_key_are_passed_over(void **state)
+TEST_CASE(methods_without_a_key_are_passed_over)
 {
-	static const char *const none[] = {
-		"",
-		"\n",
-		"\n\n\n",
-		"password\n",
-		"password",
-		"keyboard-interactive/pam\n",
-		"gssapi-with-mic a@B\n",
-		"none",
-		" ",
-		" publickey ssh-rsa AAAA",
-		"publickeys ssh-rsa AAAA",
-		"Publickey ssh-rsa AAAA",
-		"xpublickey ssh-rsa AAAA",
-		"password publickey ssh-rsa AAAA\n",
+	static const char *const none[] = { "", "\n", "\n\n\n", "password\n",
+		"password", "keyboard-interactive/pam\n",
+		"gssapi-with-mic a@B\n", "none", " ", " publickey ssh-rsa AAAA",
+		"publickeys ssh-rsa AAAA", "Publickey ssh-rsa AAAA",
+		"xpublickey ssh-rsa AAAA", "password publickey ssh-rsa AAAA\n",
 		"host ssh-rsa AAAA",
-		"keyboard-interactive/publickey ssh-rsa AAAA",
-	};
+		"keyboard-interactive/publickey ssh-rsa AAAA" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(none); i++) {
 		start(none[i]);
 		expect_end();
@@ -87,10 +68,8 @@ methods_without_a_key_are_passed_over(void **state)
 	expect_end();
 }
 
-static void
-every_key_is_found(void **state)
+TEST_CASE(every_key_is_found)
 {
-	(void)state;
 	start("publickey ssh-ed25519 AAAA\npassword\n\npublickey ssh-rsa BBBB"
 	      "\nkeyboard-interactive/pam\nhostbased ssh-dss CCCC\n"
 	      "publickey ssh-ed25519 AAAA");
@@ -101,20 +80,16 @@ every_key_is_found(void **state)
 	expect_end();
 }
 
-static void
-submethod_belongs_to_the_method(void **state)
+TEST_CASE(submethod_belongs_to_the_method)
 {
-	(void)state;
 	start("publickey/sub ssh-rsa AAAA\nhostbased/ ssh-dss BBBB\n");
 	expect("ssh-rsa", "AAAA");
 	expect("ssh-dss", "BBBB");
 	expect_end();
 }
 
-static void
-what_follows_the_key_is_ignored(void **state)
+TEST_CASE(what_follows_the_key_is_ignored)
 {
-	(void)state;
 	start("hostbased ssh-rsa AAAA client user \"x\", client host \"y\"\n"
 	      "publickey ssh-rsa BBBB  \n");
 	expect("ssh-rsa", "AAAA");
@@ -123,10 +98,8 @@ what_follows_the_key_is_ignored(void **state)
 }
 
 /* A line without its key must not count as a login without a key. */
-static void
-line_without_its_key_is_still_one(void **state)
+TEST_CASE(line_without_its_key_is_still_one)
 {
-	(void)state;
 	start("publickey\npublickey \npublickey ssh-rsa\npublickey ssh-rsa \n"
 	      "publickey  AAAA\nhostbased");
 	expect("", "");
@@ -138,10 +111,8 @@ line_without_its_key_is_still_one(void **state)
 	expect_end();
 }
 
-static void
-odd_bytes_are_part_of_the_words(void **state)
+TEST_CASE(odd_bytes_are_part_of_the_words)
 {
-	(void)state;
 	start("publickey ssh-rsa\t AAAA\r\n\rpublickey ssh-rsa BBBB\n");
 	expect("ssh-rsa\t", "AAAA\r");
 	expect_end();
@@ -164,32 +135,12 @@ find_any(const uint8_t *p, size_t len, void *arg)
 	*(size_t *)arg += keys;
 }
 
-static void
-mutants_are_read_to_their_end(void **state)
+TEST_CASE(mutants_are_read_to_their_end)
 {
 	static const char s[] = "publickey ssh-rsa AAAA\npassword\n"
 				"hostbased/x ssh-dss BBBB info\n";
 	size_t found = 0;
 
-	(void)state;
 	for_each_mutant(s, strlen(s), find_any, &found);
 	assert_true(found > 100);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(publickey_line_names_its_key),
-		TEST(hostbased_line_names_its_key),
-		TEST(methods_without_a_key_are_passed_over),
-		TEST(every_key_is_found),
-		TEST(submethod_belongs_to_the_method),
-		TEST(what_follows_the_key_is_ignored),
-		TEST(line_without_its_key_is_still_one),
-		TEST(odd_bytes_are_part_of_the_words),
-		TEST(mutants_are_read_to_their_end),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -3,9 +3,6 @@
 
 #include "testlib.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -27,7 +24,7 @@ decodes_to(const char *text, const char *want)
 	uint8_t *out = test_alloc(KV_BASE64_DECODED_MAX(strlen(text)));
 	size_t len;
 
-	assert_err(decode(text, strlen(text), out, &len), KV_OK);
+	assert_ok(decode(text, strlen(text), out, &len));
 	assert_bytes(out, len, want, strlen(want));
 }
 
@@ -43,13 +40,11 @@ refused(const char *text)
 }
 
 /* Whole groups, as many as there are, and as many as have room. */
-static void
-groups_are_decoded_as_far_as_they_fit(void **state)
+TEST_CASE(groups_are_decoded_as_far_as_they_fit)
 {
 	static const char text[] = "S2V5dmV0byE/S2V5dmV0byE/",
 			  want[] = "Keyveto!?Key";
 
-	(void)state;
 	for (size_t len = 0; len <= strlen(text); len++) {
 		for (size_t cap = 0; cap < 12; cap++) {
 			size_t in = len / 4, room = cap / 3;
@@ -79,29 +74,25 @@ groups_are_decoded_as_far_as_they_fit(void **state)
 	}
 }
 
-static void
-decodes_what_openssl_encodes(void **state)
+TEST_CASE(decodes_what_openssl_encodes)
 {
 	uint8_t data[700], out[KV_BASE64_DECODED_MAX(936)];
 	size_t len;
 
-	(void)state;
 	for (size_t n = 0; n <= sizeof(data); n++) {
 		const char *text;
 
 		fresh_bytes(data, n);
 		text = base64_of(data, n);
-		assert_err(decode(text, strlen(text), out, &len), KV_OK);
+		assert_ok(decode(text, strlen(text), out, &len));
 		assert_bytes(out, len, data, n);
 	}
 }
 
-static void
-encodes_as_openssl_does_without_padding(void **state)
+TEST_CASE(encodes_as_openssl_does_without_padding)
 {
 	uint8_t data[300];
 
-	(void)state;
 	for (size_t n = 0; n <= sizeof(data); n++) {
 		size_t chars = (n * 4 + 2) / 3;
 		char *want, *out = keep(malloc(chars + 1));
@@ -114,20 +105,16 @@ encodes_as_openssl_does_without_padding(void **state)
 	}
 }
 
-static void
-empty_text_decodes_to_nothing(void **state)
+TEST_CASE(empty_text_decodes_to_nothing)
 {
-	(void)state;
 	decodes_to("", "");
 	decodes_to(" \t\r\n\v\f", "");
 }
 
-static void
-blanks_are_skipped_anywhere(void **state)
+TEST_CASE(blanks_are_skipped_anywhere)
 {
 	static const char blanks[] = " \t\n\v\f\r";
 
-	(void)state;
 	for (const char *b = blanks; *b != '\0'; b++) {
 		decodes_to(format("%cS%cG%ck%c=%c", *b, *b, *b, *b, *b), "Hi");
 		decodes_to(format("S%cA=%c=%c", *b, *b, *b), "H");
@@ -149,13 +136,11 @@ with_blanks(const char *text)
 	return spaced;
 }
 
-static void
-blanks_change_nothing(void **state)
+TEST_CASE(blanks_change_nothing)
 {
 	uint8_t data[90], *out;
 	size_t len;
 
-	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		size_t n = rng_below(sizeof(data)), cap;
 		const char *text;
@@ -163,24 +148,21 @@ blanks_change_nothing(void **state)
 		fresh_bytes(data, n);
 		text = with_blanks(base64_of(data, n));
 		out = exact_copy(data, n);
-		assert_err(kv_base64_decode(text, strlen(text), out, n, &len),
-		    KV_OK);
+		assert_ok(kv_base64_decode(text, strlen(text), out, n, &len));
 		assert_bytes(out, len, data, n);
 		cap = n > 0 ? rng_below(n) : 0;
 		assert_err(kv_base64_decode(text, strlen(text),
 			       exact_copy(data, cap), cap, &len),
 		    n > 0 ? KV_ERR_NO_SPACE : KV_OK);
-		test_cleanup(state);
+		test_cleanup(NULL);
 	}
 }
 
-static void
-every_other_byte_is_refused(void **state)
+TEST_CASE(every_other_byte_is_refused)
 {
 	uint8_t out[6];
 	size_t len;
 
-	(void)state;
 	for (int c = 0; c < 256; c++) {
 		bool letter = c != 0 && strchr(alphabet, c) != NULL;
 		bool blank = c != 0 && strchr(" \t\n\v\f\r", c) != NULL;
@@ -194,10 +176,8 @@ every_other_byte_is_refused(void **state)
 	}
 }
 
-static void
-url_alphabet_is_refused(void **state)
+TEST_CASE(url_alphabet_is_refused)
 {
-	(void)state;
 	decodes_to("fn5+", "~~~");
 	refused("fn5-");
 	refused("fn5_");
@@ -205,52 +185,25 @@ url_alphabet_is_refused(void **state)
 	refused("--8=");
 }
 
-static void
-padding_is_exact(void **state)
+TEST_CASE(padding_is_exact)
 {
-	static const char *const bad[] = {
-		"=",
-		"==",
-		"A",
-		"A=",
-		"A==",
-		"A===",
-		"AA",
-		"AA=",
-		"AA===",
-		"AAA",
-		"AAA==",
-		"AAAA=",
-		"AAAA==",
-		"AAAA====",
-		"AAAAA",
-		"AA=A",
-		"AA==A",
-		"AA==AAAA",
-		"AAA=A",
-		"AAA=AAAA",
-		"=AAA",
-		"A=AA",
-		"AA= =A",
-		"AAAAA=",
-		"AAAAAA=",
-		"AAAA=AAA",
-	};
+	static const char *const bad[] = { "=", "==", "A",
+		"A=", "A==", "A===", "AA", "AA=", "AA===", "AAA",
+		"AAA==", "AAAA=", "AAAA==", "AAAA====", "AAAAA", "AA=A",
+		"AA==A", "AA==AAAA", "AAA=A", "AAA=AAAA", "=AAA", "A=AA",
+		"AA= =A", "AAAAA=", "AAAAAA=", "AAAA=AAA" };
 
-	(void)state;
 	decodes_to("SA==", "H");
 	decodes_to("SGk=", "Hi");
 	for (size_t i = 0; i < COUNT(bad); i++)
 		refused(bad[i]);
 }
 
-static void
-spare_bits_are_zero(void **state)
+TEST_CASE(spare_bits_are_zero)
 {
 	uint8_t out[6];
 	size_t len;
 
-	(void)state;
 	for (size_t i = 0; i < 64; i++) {
 		const char *two = format("A%c==", alphabet[i]);
 		const char *three = format("AA%c=", alphabet[i]);
@@ -262,13 +215,11 @@ spare_bits_are_zero(void **state)
 	}
 }
 
-static void
-result_that_does_not_fit_is_refused(void **state)
+TEST_CASE(result_that_does_not_fit_is_refused)
 {
 	uint8_t data[64];
 	size_t len;
 
-	(void)state;
 	fresh_bytes(data, sizeof(data));
 	for (size_t n = 1; n <= sizeof(data); n++) {
 		const char *text = base64_of(data, n);
@@ -281,27 +232,23 @@ result_that_does_not_fit_is_refused(void **state)
 			    KV_ERR_NO_SPACE);
 			assert_int_equal(len, 0);
 		}
-		assert_err(kv_base64_decode(text, strlen(text),
-			       exact_copy(data, n), n, &len),
-		    KV_OK);
+		assert_ok(kv_base64_decode(text, strlen(text),
+		    exact_copy(data, n), n, &len));
 	}
 }
 
-static void
-text_and_result_may_share_memory(void **state)
+TEST_CASE(text_and_result_may_share_memory)
 {
 	uint8_t data[200];
 	size_t len;
 
-	(void)state;
 	for (size_t n = 0; n <= sizeof(data); n++) {
 		char *text;
 
 		fresh_bytes(data, n);
 		text = base64_of(data, n);
-		assert_err(kv_base64_decode(text, strlen(text), (uint8_t *)text,
-			       strlen(text), &len),
-		    KV_OK);
+		assert_ok(kv_base64_decode(text, strlen(text), (uint8_t *)text,
+		    strlen(text), &len));
 		assert_bytes(text, len, data, n);
 	}
 }
@@ -320,35 +267,11 @@ decode_any(const uint8_t *p, size_t len, void *arg)
 		assert_int_equal(n, 0);
 }
 
-static void
-mutants_are_decoded_or_refused(void **state)
+TEST_CASE(mutants_are_decoded_or_refused)
 {
 	static const char text[] = "VGhlIHF1aWNrIGJyb3duIGZveA==";
 	size_t accepted = 0;
 
-	(void)state;
 	for_each_mutant(text, strlen(text), decode_any, &accepted);
 	assert_true(accepted > 0);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(groups_are_decoded_as_far_as_they_fit),
-		TEST(decodes_what_openssl_encodes),
-		TEST(encodes_as_openssl_does_without_padding),
-		TEST(empty_text_decodes_to_nothing),
-		TEST(blanks_are_skipped_anywhere),
-		TEST(blanks_change_nothing),
-		TEST(every_other_byte_is_refused),
-		TEST(url_alphabet_is_refused),
-		TEST(padding_is_exact),
-		TEST(spare_bits_are_zero),
-		TEST(result_that_does_not_fit_is_refused),
-		TEST(text_and_result_may_share_memory),
-		TEST(mutants_are_decoded_or_refused),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -5,12 +5,8 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
 #include <time.h>
-#include <unistd.h>
 
 #define PATH "keyveto.conf"
 #define DAY 86400
@@ -52,22 +48,19 @@ parses(const char *text)
 	assert_string_equal(why, "");
 }
 
+/* why begins with PATH, and the reason follows it. */
 static void
 mistake(const char *text, const char *reason)
 {
 	assert_err(parse_bytes(text, strlen(text)), KV_ERR_CONFIG);
-	assert_string_equal(why, reason);
+	assert_string_equal(why, format(PATH "%s", reason));
 }
 
-static int
-free_config(void **state)
+static void
+free_config(void)
 {
 	kv_config_free(&c);
-	return test_cleanup(state);
 }
-
-#undef TEST
-#define TEST(f) cmocka_unit_test_setup_teardown(f, NULL, free_config)
 
 static void
 assert_defaults(void)
@@ -87,10 +80,8 @@ assert_defaults(void)
 	assert_int_not_equal(c.strictmodes, KV_STRICTMODES_NO);
 }
 
-static void
-empty_file_means_the_defaults(void **state)
+TEST_CASE(empty_file_means_the_defaults)
 {
-	(void)state;
 	kv_config_defaults(&c);
 	assert_defaults();
 	parses("");
@@ -100,10 +91,8 @@ empty_file_means_the_defaults(void **state)
 	assert_int_equal(KV_ACTION_DENY, 0);
 }
 
-static void
-every_keyword_is_read(void **state)
+TEST_CASE(every_keyword_is_read)
 {
-	(void)state;
 	parses(
 	    "Filter /a/b.pkbf\nBlocklist /a/c.dat\nAllowKey " FP "\n"
 	    "OnHit warn\nOnProbable deny\nOnError allow\nOnUnsupported deny\nAuthorizedKeysFile /k/%u x\n"
@@ -128,8 +117,7 @@ every_keyword_is_read(void **state)
 	assert_string_equal(c.message, "go away");
 }
 
-static void
-every_value_is_read(void **state)
+TEST_CASE(every_value_is_read)
 {
 	static const struct {
 		const char *word;
@@ -149,7 +137,6 @@ every_value_is_read(void **state)
 		{ "LOCAL7", LOG_LOCAL7 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(facilities); i++) {
 		parses(format("SyslogFacility %s", facilities[i].word));
 		assert_int_equal(c.syslog_facility, facilities[i].facility);
@@ -171,10 +158,8 @@ every_value_is_read(void **state)
 	assert_int_equal(c.strictmodes, KV_STRICTMODES_PRIVATE_GROUP);
 }
 
-static void
-on_probable_is_as_on_hit_unless_it_is_set(void **state)
+TEST_CASE(on_probable_is_as_on_hit_unless_it_is_set)
 {
-	(void)state;
 	parses("OnHit warn");
 	assert_int_equal(c.on_probable, KV_ACTION_WARN);
 	parses("OnProbable warn");
@@ -182,52 +167,45 @@ on_probable_is_as_on_hit_unless_it_is_set(void **state)
 	assert_int_equal(c.on_probable, KV_ACTION_WARN);
 }
 
-static void
-there_is_no_default_filter_beside_a_list(void **state)
+TEST_CASE(there_is_no_default_filter_beside_a_list)
 {
-	(void)state;
 	parses("Blocklist /a");
 	assert_int_equal(c.n_filters, 0);
 	assert_int_equal(c.n_blocklists, 1);
 	assert_string_equal(c.blocklist[0], "/a");
 	mistake("Blocklist a",
-	    PATH ":1: Blocklist needs an absolute path, not \"a\"");
+	    ":1: Blocklist needs an absolute path, not \"a\"");
 }
 
 /* OnError decides what a mistake means, so it must not be one itself. */
-static void
-mistaken_lines_set_nothing(void **state)
+TEST_CASE(mistaken_lines_set_nothing)
 {
-	(void)state;
-	mistake("OnError allow x", PATH ":1: OnError takes one argument");
+	mistake("OnError allow x", ":1: OnError takes one argument");
 	assert_defaults();
 	mistake("OnUnsupported allow\nOnError\n",
-	    PATH ":2: OnError needs an argument");
+	    ":2: OnError needs an argument");
 	assert_defaults();
-	mistake("Filter /a b", PATH ":1: Filter takes one argument");
+	mistake("Filter /a b", ":1: Filter takes one argument");
 	assert_defaults();
-	mistake("Filter /a\nBlocklist\n",
-	    PATH ":2: Blocklist needs an argument");
+	mistake("Filter /a\nBlocklist\n", ":2: Blocklist needs an argument");
 	assert_int_equal(c.n_blocklists, 0);
 	mistake("AllowKey " FP "\nAllowKey\n",
-	    PATH ":2: AllowKey needs a fingerprint");
+	    ":2: AllowKey needs a fingerprint");
 	assert_int_equal(c.allowed.n, 1);
 	mistake("AuthorizedKeysFile",
-	    PATH ":1: AuthorizedKeysFile needs an argument");
+	    ":1: AuthorizedKeysFile needs an argument");
 	assert_defaults();
-	mistake("Message", PATH ":1: Message needs a text");
+	mistake("Message", ":1: Message needs a text");
 	assert_defaults();
 }
 
-static void
-words_of_strictmodes_are_those_that_are_read(void **state)
+TEST_CASE(words_of_strictmodes_are_those_that_are_read)
 {
 	static const enum kv_strictmodes modes[] = { KV_STRICTMODES_YES,
 		KV_STRICTMODES_PRIVATE_GROUP, KV_STRICTMODES_NO };
 	static const char *const words[] = { "yes", "private-group", "no" };
 	enum kv_strictmodes mode;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		assert_string_equal(kv_config_strictmodes_word(modes[i]),
 		    words[i]);
@@ -237,10 +215,8 @@ words_of_strictmodes_are_those_that_are_read(void **state)
 	assert_false(kv_config_read_strictmodes("maybe", &mode));
 }
 
-static void
-keywords_and_values_have_any_case(void **state)
+TEST_CASE(keywords_and_values_have_any_case)
 {
-	(void)state;
 	parses("ONHIT Warn\nonerror ALLOW\noNuNsupported dEny\n"
 	       "STRICTMODES Private-Group\nsyslogfacility local0\n"
 	       "FILTER /X\nallowkey " FP "\nauthorizedkeysfile X\nmessage X\n");
@@ -255,38 +231,28 @@ keywords_and_values_have_any_case(void **state)
 	assert_string_equal(c.message, "X");
 }
 
-static void
-blanks_and_line_ends_are_as_in_sshd_config(void **state)
+TEST_CASE(blanks_and_line_ends_are_as_in_sshd_config)
 {
-	(void)state;
 	parses("\t OnHit \t warn \t\r\nOnError\tallow\r\n\r\n  Message a\tb");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
 	assert_string_equal(c.message, "a b");
 }
 
-static void
-one_equals_sign_may_follow_a_keyword(void **state)
+TEST_CASE(one_equals_sign_may_follow_a_keyword)
 {
-	static const char *const good[] = {
-		"OnHit=warn",
-		"OnHit = warn",
-		"OnHit =warn",
-		"OnHit= warn",
-		"OnHit\t=\twarn",
-		"\"OnHit\"=\"warn\"",
-		"\"OnHit\" = warn",
-	};
+	static const char *const good[] = { "OnHit=warn", "OnHit = warn",
+		"OnHit =warn", "OnHit= warn", "OnHit\t=\twarn",
+		"\"OnHit\"=\"warn\"", "\"OnHit\" = warn" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		parses(good[i]);
 		assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	}
-	mistake("OnHit==warn", PATH ":1: bad value \"=warn\" for OnHit");
-	mistake("OnHit = = warn", PATH ":1: OnHit takes one argument");
-	mistake("OnHit=", PATH ":1: OnHit needs an argument");
-	mistake("=warn", PATH ":1: unknown keyword \"\"");
+	mistake("OnHit==warn", ":1: bad value \"=warn\" for OnHit");
+	mistake("OnHit = = warn", ":1: OnHit takes one argument");
+	mistake("OnHit=", ":1: OnHit needs an argument");
+	mistake("=warn", ":1: unknown keyword \"\"");
 	parses("Message a=b = c\nFilter=/a=b");
 	assert_string_equal(c.message, "a=b = c");
 	assert_string_equal(c.filter[0], "/a=b");
@@ -294,10 +260,8 @@ one_equals_sign_may_follow_a_keyword(void **state)
 	assert_string_equal(c.message, "a = b");
 }
 
-static void
-quotes_hold_blanks(void **state)
+TEST_CASE(quotes_hold_blanks)
 {
-	(void)state;
 	parses("Filter \"/a b/c\td\"\nMessage \"two  blanks\" one\n"
 	       "AuthorizedKeysFile \"/k s/%u\" x\"y z\"w\n");
 	assert_string_equal(c.filter[0], "/a b/c\td");
@@ -316,24 +280,20 @@ quotes_hold_blanks(void **state)
 	assert_string_equal(c.message, " a  b");
 }
 
-static void
-comments_start_with_a_word(void **state)
+TEST_CASE(comments_start_with_a_word)
 {
-	(void)state;
 	parses("OnHit warn # deny\nFilter /a#b #c\nMessage a #b\n");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_string_equal(c.filter[0], "/a#b");
 	assert_string_equal(c.message, "a");
 	parses("Message \"# is kept\" a#b");
 	assert_string_equal(c.message, "# is kept a#b");
-	mistake("OnHit #warn", PATH ":1: OnHit needs an argument");
-	mistake("OnHit warn#", PATH ":1: bad value \"warn#\" for OnHit");
+	mistake("OnHit #warn", ":1: OnHit needs an argument");
+	mistake("OnHit warn#", ":1: bad value \"warn#\" for OnHit");
 }
 
-static void
-first_value_wins(void **state)
+TEST_CASE(first_value_wins)
 {
-	(void)state;
 	parses("OnHit warn\nOnHit deny\nOnError allow\nOnError deny\n"
 	       "OnUnsupported deny\nOnUnsupported allow\nStrictModes no\n"
 	       "StrictModes yes\nSyslogFacility USER\nSyslogFacility DAEMON\n"
@@ -355,16 +315,14 @@ first_value_wins(void **state)
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
 	/* A bad value on a second line is still a mistake. */
 	mistake("OnHit warn\nOnHit maybe\n",
-	    PATH ":2: bad value \"maybe\" for OnHit");
+	    ":2: bad value \"maybe\" for OnHit");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 }
 
-static void
-filters_add_up(void **state)
+TEST_CASE(filters_add_up)
 {
 	char *text = format("%s", "");
 
-	(void)state;
 	for (int i = 0; i < KV_CONFIG_MAX_FILTERS; i++)
 		text = format("%sFilter /f%d\n", text, i);
 	parses(text);
@@ -372,29 +330,24 @@ filters_add_up(void **state)
 	for (int i = 0; i < KV_CONFIG_MAX_FILTERS; i++)
 		assert_string_equal(c.filter[i], format("/f%d", i));
 	mistake(format("%sFilter /more\n", text),
-	    PATH ":65: more than 64 Filter lines");
+	    ":65: more than 64 Filter lines");
 	assert_int_equal(c.n_filters, KV_CONFIG_MAX_FILTERS);
 }
 
-static void
-filters_need_absolute_paths(void **state)
+TEST_CASE(filters_need_absolute_paths)
 {
-	(void)state;
 	mistake("Filter f.pkbf",
-	    PATH ":1: Filter needs an absolute path, not "
-		 "\"f.pkbf\"");
-	mistake("Filter", PATH ":1: Filter needs an argument");
-	mistake("Filter \"\"", PATH ":1: Filter needs an argument");
-	mistake("Filter /a /b", PATH ":1: Filter takes one argument");
-	mistake("Filter /a b", PATH ":1: Filter takes one argument");
+	    ":1: Filter needs an absolute path, not \"f.pkbf\"");
+	mistake("Filter", ":1: Filter needs an argument");
+	mistake("Filter \"\"", ":1: Filter needs an argument");
+	mistake("Filter /a /b", ":1: Filter takes one argument");
+	mistake("Filter /a b", ":1: Filter takes one argument");
 }
 
-static void
-allowed_keys_add_up(void **state)
+TEST_CASE(allowed_keys_add_up)
 {
 	char *text = format("%s", "");
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		text = format("%sAllowKey " FP " number %d\n", text, i);
 	parses(text);
@@ -404,10 +357,8 @@ allowed_keys_add_up(void **state)
 		    format("number %zu", i));
 }
 
-static void
-allowed_keys_have_dates_and_reasons(void **state)
+TEST_CASE(allowed_keys_have_dates_and_reasons)
 {
-	(void)state;
 	parses("AllowKey " FP " until=1970-01-02\n"
 	       "AllowKey " FP " \"false positive,\" see until=later\n"
 	       "AllowKey " FP " until=2000-03-01 until=2001-01-01 # x\n"
@@ -427,76 +378,39 @@ allowed_keys_have_dates_and_reasons(void **state)
 	assert_string_equal(c.allowed.v[5].reason, "until then");
 }
 
-static void
-bad_fingerprints_are_mistakes(void **state)
+TEST_CASE(bad_fingerprints_are_mistakes)
 {
-	static const char *const bad[] = {
-		"SHA256:AAAA",
-		"sha256:AAAA",
-		"MD5:00:11",
-		"*",
-		FP "=",
-		"SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB",
-	};
+	static const char *const bad[] = { "SHA256:AAAA", "sha256:AAAA",
+		"MD5:00:11", "*", FP "=",
+		"SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		mistake(format("AllowKey %s", bad[i]),
-		    format(PATH
+		    format(
 			":1: bad "
 			"fingerprint \"%s\" (SHA256:... as ssh-keygen -l prints "
 			"it)",
 			bad[i]));
 		assert_int_equal(c.allowed.n, 0);
 	}
-	mistake("AllowKey", PATH ":1: AllowKey needs a fingerprint");
+	mistake("AllowKey", ":1: AllowKey needs a fingerprint");
 }
 
-static void
-impossible_dates_are_mistakes(void **state)
+TEST_CASE(impossible_dates_are_mistakes)
 {
-	static const char *const bad[] = {
-		"",
-		"2024",
-		"2024-01",
-		"2024-1-1",
-		"2024-00-01",
-		"2024-13-01",
-		"2024-12-32",
-		"2024-1/-10",
-		"2024-00-10",
-		"2024-01-00",
-		"2024-01-32",
-		"2024-04-31",
-		"2023-02-29",
-		"2024-02-30",
-		"1900-02-29",
-		"2100-02-29",
-		"1969-12-31",
-		"0000-01-01",
-		"24-01-01",
-		"2024/01/01",
-		"2024/01-01",
-		"2024-01/01",
-		"2024-01-01x",
-		"2024-01-01T00:00",
-		" 2024-01-01",
-		"+024-01-01",
-		"202a-01-01",
-		"2024-a1-01",
-		"2024-01--1",
-		"12024-01-01",
-		"2024-01-1 ",
-		"2024-0x-01",
-		"2024-01-0:",
-		"2024-01-/1",
-	};
+	static const char *const bad[] = { "", "2024", "2024-01", "2024-1-1",
+		"2024-00-01", "2024-13-01", "2024-12-32", "2024-1/-10",
+		"2024-00-10", "2024-01-00", "2024-01-32", "2024-04-31",
+		"2023-02-29", "2024-02-30", "1900-02-29", "2100-02-29",
+		"1969-12-31", "0000-01-01", "24-01-01", "2024/01/01",
+		"2024/01-01", "2024-01/01", "2024-01-01x", "2024-01-01T00:00",
+		" 2024-01-01", "+024-01-01", "202a-01-01", "2024-a1-01",
+		"2024-01--1", "12024-01-01", "2024-01-1 ", "2024-0x-01",
+		"2024-01-0:", "2024-01-/1" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		mistake(format("AllowKey " FP " \"until=%s\"", bad[i]),
-		    format(PATH ":1: bad date \"%s\" (until=YYYY-MM-DD)",
-			bad[i]));
+		    format(":1: bad date \"%s\" (until=YYYY-MM-DD)", bad[i]));
 		assert_int_equal(c.allowed.n, 0);
 	}
 }
@@ -520,21 +434,17 @@ assert_year(int year)
 	assert_between(n, 365, 366);
 }
 
-static void
-every_date_is_that_of_libc(void **state)
+TEST_CASE(every_date_is_that_of_libc)
 {
-	(void)state;
 	for (int year = 1970; year < 2410; year++)
 		assert_year(year);
 	assert_year(9999);
 }
 
-static void
-allowed_key_counts_through_its_last_day(void **state)
+TEST_CASE(allowed_key_counts_through_its_last_day)
 {
 	const int64_t midnight = 19782LL * DAY; /* 2024-02-29 */
 
-	(void)state;
 	parses("AllowKey " FP " until=2024-02-29\n");
 	assert_non_null(kv_config_find_allowed(&c, zeros, 0));
 	assert_non_null(kv_config_find_allowed(&c, zeros, midnight));
@@ -546,12 +456,10 @@ allowed_key_counts_through_its_last_day(void **state)
 	assert_non_null(kv_config_find_allowed(&c, zeros, INT64_MAX));
 }
 
-static void
-only_the_same_key_is_allowed(void **state)
+TEST_CASE(only_the_same_key_is_allowed)
 {
 	uint8_t other[KV_SHA256_BYTES] = { 0 };
 
-	(void)state;
 	parses("AllowKey " FP_B " b\nAllowKey " FP " a\n");
 	assert_string_equal(kv_config_find_allowed(&c, zeros, 0)->reason, "a");
 	for (size_t i = 0; i < sizeof(other); i++) {
@@ -563,10 +471,8 @@ only_the_same_key_is_allowed(void **state)
 	assert_null(kv_config_find_allowed(&c, zeros, 0));
 }
 
-static void
-entry_that_is_past_hides_no_later_one(void **state)
+TEST_CASE(entry_that_is_past_hides_no_later_one)
 {
-	(void)state;
 	parses("AllowKey " FP " until=1999-01-01 old\nAllowKey " FP " new\n");
 	assert_string_equal(
 	    kv_config_find_allowed(&c, zeros, 20000LL * DAY)->reason, "new");
@@ -574,118 +480,90 @@ entry_that_is_past_hides_no_later_one(void **state)
 	    "old");
 }
 
-static void
-patterns_are_checked(void **state)
+TEST_CASE(patterns_are_checked)
 {
 	char *text = format("AuthorizedKeysFile");
 
-	(void)state;
 	mistake("AuthorizedKeysFile",
-	    PATH ":1: AuthorizedKeysFile needs an "
-		 "argument");
+	    ":1: AuthorizedKeysFile needs an argument");
 	mistake("AuthorizedKeysFile a %k",
-	    PATH ":1: bad pattern \"%k\" "
-		 "(tokens are %h %u %U %%)");
+	    ":1: bad pattern \"%k\" (tokens are %h %u %U %%)");
 	mistake("AuthorizedKeysFile \"\"",
-	    PATH ":1: bad pattern \"\" (tokens "
-		 "are %h %u %U %%)");
+	    ":1: bad pattern \"\" (tokens are %h %u %U %%)");
 	assert_defaults();
 	for (int i = 0; i < KV_CONFIG_MAX_PATTERNS; i++)
 		text = format("%s p%d", text, i);
 	parses(text);
 	assert_int_equal(c.n_patterns, KV_CONFIG_MAX_PATTERNS);
 	assert_string_equal(c.pattern[255], "p255");
-	mistake(format("%s more", text), PATH ":1: more than 256 patterns");
+	mistake(format("%s more", text), ":1: more than 256 patterns");
 	assert_defaults();
 }
 
-static void
-none_means_no_authorized_keys_file(void **state)
+TEST_CASE(none_means_no_authorized_keys_file)
 {
-	(void)state;
 	parses("AuthorizedKeysFile none");
 	assert_int_equal(c.n_patterns, 0);
 	parses("AuthorizedKeysFile NONE\nAuthorizedKeysFile x");
 	assert_int_equal(c.n_patterns, 0);
 }
 
-static void
-other_mistakes_are_named(void **state)
+TEST_CASE(other_mistakes_are_named)
 {
-	static const char *const one[] = {
-		"OnHit",
-		"OnError",
-		"OnUnsupported",
-		"StrictModes",
-		"SyslogFacility",
-	};
+	static const char *const one[] = { "OnHit", "OnError", "OnUnsupported",
+		"StrictModes", "SyslogFacility" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(one); i++) {
-		mistake(one[i],
-		    format(PATH ":1: %s needs an argument", one[i]));
+		mistake(one[i], format(":1: %s needs an argument", one[i]));
 		mistake(format("%s a b", one[i]),
-		    format(PATH ":1: %s takes one argument", one[i]));
+		    format(":1: %s takes one argument", one[i]));
 		mistake(format("%s \"\"", one[i]),
-		    format(PATH ":1: %s needs an argument", one[i]));
+		    format(":1: %s needs an argument", one[i]));
 		mistake(format("%s maybe", one[i]),
-		    format(PATH ":1: bad value \"maybe\" for %s", one[i]));
+		    format(":1: bad value \"maybe\" for %s", one[i]));
 		assert_defaults();
 	}
-	mistake("OnHit allow", PATH ":1: bad value \"allow\" for OnHit");
-	mistake("OnError warn", PATH ":1: bad value \"warn\" for OnError");
+	mistake("OnHit allow", ":1: bad value \"allow\" for OnHit");
+	mistake("OnError warn", ":1: bad value \"warn\" for OnError");
 	mistake("OnUnsupported warn",
-	    PATH ":1: bad value \"warn\" for OnUnsupported");
+	    ":1: bad value \"warn\" for OnUnsupported");
 	mistake("SyslogFacility KERN",
-	    PATH ":1: bad value \"KERN\" for SyslogFacility");
-	mistake("Message", PATH ":1: Message needs a text");
-	mistake("Bogus 1", PATH ":1: unknown keyword \"Bogus\"");
-	mistake("OnHits warn", PATH ":1: unknown keyword \"OnHits\"");
-	mistake("\"OnHit warn\"", PATH ":1: unknown keyword \"OnHit warn\"");
-	mistake("Message \"x", PATH ":1: unterminated quote");
-	mistake("Message \"x\\\"", PATH ":1: unterminated quote");
-	mistake("Message \"x\ny\"", PATH ":1: unterminated quote");
+	    ":1: bad value \"KERN\" for SyslogFacility");
+	mistake("Message", ":1: Message needs a text");
+	mistake("Bogus 1", ":1: unknown keyword \"Bogus\"");
+	mistake("OnHits warn", ":1: unknown keyword \"OnHits\"");
+	mistake("\"OnHit warn\"", ":1: unknown keyword \"OnHit warn\"");
+	mistake("Message \"x", ":1: unterminated quote");
+	mistake("Message \"x\\\"", ":1: unterminated quote");
+	mistake("Message \"x\ny\"", ":1: unterminated quote");
 }
 
-static void
-too_many_words_are_a_mistake(void **state)
+TEST_CASE(too_many_words_are_a_mistake)
 {
 	char *text = format("Message");
 
-	(void)state;
 	for (int i = 1; i < 512; i++)
 		text = format("%s a", text);
 	parses(text);
-	mistake(format("%s a", text), PATH ":1: more than 512 words");
+	mistake(format("%s a", text), ":1: more than 512 words");
 }
 
-static void
-first_mistake_is_told_with_its_line(void **state)
+TEST_CASE(first_mistake_is_told_with_its_line)
 {
-	(void)state;
 	mistake("\n# x\nOnHit warn\r\nBogus\nOnHit maybe\n",
-	    PATH ":4: unknown keyword \"Bogus\"");
+	    ":4: unknown keyword \"Bogus\"");
 	mistake("OnHit warn\n\n\nOnHit maybe",
-	    PATH ":4: bad value \"maybe\" for OnHit");
+	    ":4: bad value \"maybe\" for OnHit");
 	/* The other lines hold. */
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 }
 
-static void
-on_error_counts_after_a_mistake_too(void **state)
+TEST_CASE(on_error_counts_after_a_mistake_too)
 {
-	static const char *const lines[] = {
-		"Bogus",
-		"OnHit maybe",
-		"Filter",
-		"AllowKey x",
-		"Message \"",
-		"AuthorizedKeysFile %",
-		"OnError",
-		"OnError maybe",
-	};
+	static const char *const lines[] = { "Bogus", "OnHit maybe", "Filter",
+		"AllowKey x", "Message \"", "AuthorizedKeysFile %", "OnError",
+		"OnError maybe" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++) {
 		const char *text = format("%s\nOnError allow\nFilter /f\n",
 		    lines[i]);
@@ -702,12 +580,10 @@ on_error_counts_after_a_mistake_too(void **state)
 	}
 }
 
-static void
-nul_bytes_are_mistakes(void **state)
+TEST_CASE(nul_bytes_are_mistakes)
 {
 	static const char text[] = "OnHit warn\0\nOnError allow\n";
 
-	(void)state;
 	assert_err(parse_bytes(text, sizeof(text) - 1), KV_ERR_CONFIG);
 	assert_string_equal(why, PATH ":1: NUL byte");
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
@@ -718,13 +594,11 @@ nul_bytes_are_mistakes(void **state)
 	assert_err(parse_bytes("# \0", 3), KV_ERR_CONFIG);
 }
 
-static void
-long_reasons_are_cut(void **state)
+TEST_CASE(long_reasons_are_cut)
 {
 	char word[3000], *cut;
 	const char *text;
 
-	(void)state;
 	memset(word, 'w', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
 	assert_err(parse_bytes(word, sizeof(word) - 1), KV_ERR_CONFIG);
@@ -737,17 +611,15 @@ long_reasons_are_cut(void **state)
 	assert_int_equal(strlen(cut), KV_CONFIG_WHY_BYTES - 1);
 }
 
-static void
-file_of_a_mebibyte_is_the_largest(void **state)
+TEST_CASE(file_of_a_mebibyte_is_the_largest)
 {
 	static char text[KV_CONFIG_MAX_BYTES + 1];
 	static const char end[] = "\nOnHit warn";
 	int fd;
 
-	(void)state;
 	memset(text, '#', sizeof(text));
 	memcpy(text + KV_CONFIG_MAX_BYTES - strlen(end), end, strlen(end));
-	assert_err(parse_bytes(text, KV_CONFIG_MAX_BYTES), KV_OK);
+	assert_ok(parse_bytes(text, KV_CONFIG_MAX_BYTES));
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_err(parse_bytes(text, sizeof(text)), KV_ERR_CONFIG);
 	assert_string_equal(why, PATH ":1: file too large");
@@ -755,7 +627,7 @@ file_of_a_mebibyte_is_the_largest(void **state)
 
 	kv_config_free(&c);
 	fd = open_read(tmp_file("conf", text, KV_CONFIG_MAX_BYTES));
-	assert_err(kv_config_read(fd, PATH, &c, why), KV_OK);
+	assert_ok(kv_config_read(fd, PATH, &c, why));
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	close(fd);
 	kv_config_free(&c);
@@ -766,13 +638,11 @@ file_of_a_mebibyte_is_the_largest(void **state)
 	close(fd);
 }
 
-static void
-files_of_any_size_are_read_whole(void **state)
+TEST_CASE(files_of_any_size_are_read_whole)
 {
 	static const char end[] = "\nOnHit warn";
 	char text[9000];
 
-	(void)state;
 	memset(text, '#', sizeof(text));
 	for (size_t len = sizeof(end);
 	     len<sizeof(text); len += len % 4096> 4080 || len % 4096 < 5 ?
@@ -783,7 +653,7 @@ files_of_any_size_are_read_whole(void **state)
 		memset(text, '#', len);
 		memcpy(text + len - strlen(end), end, strlen(end));
 		fd = open_read(tmp_file("conf", text, len));
-		assert_err(kv_config_read(fd, PATH, &c, why), KV_OK);
+		assert_ok(kv_config_read(fd, PATH, &c, why));
 		assert_string_equal(why, "");
 		assert_int_equal(c.on_hit, KV_ACTION_WARN);
 		kv_config_free(&c);
@@ -791,44 +661,38 @@ files_of_any_size_are_read_whole(void **state)
 	}
 }
 
-static void
-file_may_arrive_in_pieces(void **state)
+TEST_CASE(file_may_arrive_in_pieces)
 {
 	int ends[2];
 
-	(void)state;
-	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), errno);
+	assert_done(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
 	assert_int_equal(send(ends[1], "OnHit wa", 8, 0), 8);
 	assert_int_equal(send(ends[1], "rn\nOnErr", 8, 0), 8);
 	assert_int_equal(send(ends[1], "or allow", 8, 0), 8);
 	close(ends[1]);
-	assert_err(kv_config_read(ends[0], PATH, &c, why), KV_OK);
+	assert_ok(kv_config_read(ends[0], PATH, &c, why));
 	close(ends[0]);
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
 }
 
-static void
-interrupted_reads_are_made_again(void **state)
+TEST_CASE(interrupted_reads_are_made_again)
 {
 	static const char text[] = "OnHit warn\n";
 	int fd = open_read(tmp_text("conf", text));
 
-	(void)state;
 	interrupt_calls(3);
-	assert_err(kv_config_read(fd, PATH, &c, why), KV_OK);
+	assert_ok(kv_config_read(fd, PATH, &c, why));
 	assert_int_equal(calls_to_interrupt(), 0);
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.n_filters, 1);
 	close(fd);
 }
 
-static void
-file_that_cannot_be_read_leaves_the_defaults(void **state)
+TEST_CASE(file_that_cannot_be_read_leaves_the_defaults)
 {
 	int fd = open_read(tmp_dir());
 
-	(void)state;
 	errno = 0;
 	assert_err(kv_config_read(fd, PATH, &c, why), KV_ERR_SYSTEM);
 	assert_int_equal(errno, EISDIR);
@@ -846,13 +710,11 @@ assert_out_of_memory(enum kv_err r)
 	assert_defaults();
 }
 
-static void
-without_memory_the_defaults_stay(void **state)
+TEST_CASE(without_memory_the_defaults_stay)
 {
 	static const char text[] = "OnHit warn\n";
 	int fd = open_read(tmp_text("conf", text));
 
-	(void)state;
 	kv_config_free(&c);
 	fail_call("malloc", 1, ENOMEM);
 	assert_out_of_memory(
@@ -862,13 +724,11 @@ without_memory_the_defaults_stay(void **state)
 	close(fd);
 }
 
-static void
-large_file_needs_memory_for_all_of_it(void **state)
+TEST_CASE(large_file_needs_memory_for_all_of_it)
 {
 	char text[3 * 4096 + 1];
 	int fd;
 
-	(void)state;
 	memset(text, '#', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	fd = open_read(tmp_text("conf", text));
@@ -879,17 +739,15 @@ large_file_needs_memory_for_all_of_it(void **state)
 }
 
 /* A key that is not allowed for want of memory is no silent matter. */
-static void
-allowed_key_without_memory_is_told(void **state)
+TEST_CASE(allowed_key_without_memory_is_told)
 {
 	static const char text[] = "OnError deny\nAllowKey " FP
 				   "\nAllowKey " FP_B "\n";
 
-	(void)state;
 	kv_config_free(&c);
 	for (int n = 1; n < 3; n++) {
 		fail_call("reallocarray", n, ENOMEM);
-		mistake(text, format(PATH ":%d: out of memory", n + 1));
+		mistake(text, format(":%d: out of memory", n + 1));
 		assert_true(call_has_failed());
 		assert_int_equal(c.allowed.n, 1);
 	}
@@ -898,10 +756,8 @@ allowed_key_without_memory_is_told(void **state)
 	assert_int_equal(c.allowed.n, 2);
 }
 
-static void
-config_may_be_freed_twice(void **state)
+TEST_CASE(config_may_be_freed_twice)
 {
-	(void)state;
 	parses("AllowKey " FP "\n");
 	kv_config_free(&c);
 	assert_int_equal(c.n_filters, 0);
@@ -928,10 +784,8 @@ message_says(const char *message, const char *want)
 	}
 }
 
-static void
-message_names_the_key(void **state)
+TEST_CASE(message_names_the_key)
 {
-	(void)state;
 	message_says("Key %f (%t) is bad", "Key SHA256:abc (ssh-rsa) is bad");
 	message_says("%f%t%f", "SHA256:abcssh-rsaSHA256:abc");
 	message_says("100%% %%f %x %F % %", "100% %f %x %F % %");
@@ -941,12 +795,10 @@ message_names_the_key(void **state)
 	message_says("\001\xff", "\001\xff");
 }
 
-static void
-values_in_a_message_are_not_expanded_again(void **state)
+TEST_CASE(values_in_a_message_are_not_expanded_again)
 {
 	char text[100];
 
-	(void)state;
 	kv_config_message("%f %t", "%t", "%f%%", text, sizeof(text));
 	assert_string_equal(text, "%t %f%%");
 }
@@ -964,8 +816,7 @@ parse_any(const uint8_t *p, size_t len, void *arg)
 	*(size_t *)arg += r == KV_OK;
 }
 
-static void
-mutants_are_read_or_refused(void **state)
+TEST_CASE(mutants_are_read_or_refused)
 {
 	static const char text[] =
 	    "Filter \"/a b\"\nAllowKey " FP
@@ -973,7 +824,6 @@ mutants_are_read_or_refused(void **state)
 	    "AuthorizedKeysFile %h/x none\r\nMessage \"a\" b\n";
 	size_t accepted = 0;
 
-	(void)state;
 	for_each_mutant(text, strlen(text), parse_any, &accepted);
 	assert_true(accepted > 100);
 }
@@ -981,51 +831,5 @@ mutants_are_read_or_refused(void **state)
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(empty_file_means_the_defaults),
-		TEST(every_keyword_is_read),
-		TEST(every_value_is_read),
-		TEST(on_probable_is_as_on_hit_unless_it_is_set),
-		TEST(there_is_no_default_filter_beside_a_list),
-		TEST(mistaken_lines_set_nothing),
-		TEST(words_of_strictmodes_are_those_that_are_read),
-		TEST(keywords_and_values_have_any_case),
-		TEST(blanks_and_line_ends_are_as_in_sshd_config),
-		TEST(one_equals_sign_may_follow_a_keyword),
-		TEST(quotes_hold_blanks),
-		TEST(comments_start_with_a_word),
-		TEST(first_value_wins),
-		TEST(filters_add_up),
-		TEST(filters_need_absolute_paths),
-		TEST(allowed_keys_add_up),
-		TEST(allowed_keys_have_dates_and_reasons),
-		TEST(bad_fingerprints_are_mistakes),
-		TEST(impossible_dates_are_mistakes),
-		TEST(every_date_is_that_of_libc),
-		TEST(allowed_key_counts_through_its_last_day),
-		TEST(only_the_same_key_is_allowed),
-		TEST(entry_that_is_past_hides_no_later_one),
-		TEST(patterns_are_checked),
-		TEST(none_means_no_authorized_keys_file),
-		TEST(other_mistakes_are_named),
-		TEST(too_many_words_are_a_mistake),
-		TEST(first_mistake_is_told_with_its_line),
-		TEST(on_error_counts_after_a_mistake_too),
-		TEST(nul_bytes_are_mistakes),
-		TEST(long_reasons_are_cut),
-		TEST(file_of_a_mebibyte_is_the_largest),
-		TEST(files_of_any_size_are_read_whole),
-		TEST(file_may_arrive_in_pieces),
-		TEST(interrupted_reads_are_made_again),
-		TEST(file_that_cannot_be_read_leaves_the_defaults),
-		TEST(without_memory_the_defaults_stay),
-		TEST(large_file_needs_memory_for_all_of_it),
-		TEST(allowed_key_without_memory_is_told),
-		TEST(config_may_be_freed_twice),
-		TEST(message_names_the_key),
-		TEST(values_in_a_message_are_not_expanded_again),
-		TEST(mutants_are_read_or_refused),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
+	return run_all_tests(&(struct fixture){ .after_each = free_config });
 }

@@ -2,12 +2,9 @@
 #include "testlib.h"
 
 #include <ctype.h>
-#include <string.h>
 
-static void
-every_error_has_a_text_of_its_own(void **state)
+TEST_CASE(every_error_has_a_text_of_its_own)
 {
-	(void)state;
 	for (int i = KV_OK; i <= KV_ERR_CONFIG; i++) {
 		const char *text = kv_strerror((enum kv_err)i);
 
@@ -20,10 +17,8 @@ every_error_has_a_text_of_its_own(void **state)
 	    "unknown error");
 }
 
-static void
-texts_are_no_sentences(void **state)
+TEST_CASE(texts_are_no_sentences)
 {
-	(void)state;
 	for (int i = KV_OK; i <= KV_ERR_CONFIG; i++) {
 		const char *text = kv_strerror((enum kv_err)i);
 		const char *end = text + strlen(text) - 1;
@@ -37,21 +32,7 @@ texts_are_no_sentences(void **state)
 	}
 }
 
-static void
-success_is_zero(void **state)
+TEST_CASE(success_is_zero)
 {
-	(void)state;
 	assert_int_equal(KV_OK, 0);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(every_error_has_a_text_of_its_own),
-		TEST(texts_are_no_sentences),
-		TEST(success_is_zero),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include "testlib.h"
 
-#include <string.h>
-
 /* In the place of net/network: keyveto-network answers so. */
 bool
 network_find_place(const char *base, const char *text, const char *suffix,
@@ -35,10 +33,8 @@ leads(const char *base, const char *text, bool other_hosts, const char *want)
 
 #define BASE "https://a.example/v0/m.json"
 
-static void
-a_name_on_the_same_server_is_followed(void **state)
+TEST_CASE(a_name_on_the_same_server_is_followed)
 {
-	(void)state;
 	leads(BASE, "l.xz", false, "https://a.example/v0/l.xz");
 	leads(BASE, "../x/l.xz?q", false, "https://a.example/x/l.xz?q");
 	leads(BASE, "https://A.example:443/l.xz", false,
@@ -51,10 +47,8 @@ a_name_on_the_same_server_is_followed(void **state)
 	    false, "https://v@a.example/l.xz");
 }
 
-static void
-another_server_means_the_file_beside_the_manifest(void **state)
+TEST_CASE(another_server_means_the_file_beside_the_manifest)
 {
-	(void)state;
 	leads(BASE, "https://b.example/x/l.xz?q#f", false,
 	    "https://a.example/v0/l.xz");
 	leads(BASE, "https://a.example:8443/l.xz", false,
@@ -68,10 +62,8 @@ another_server_means_the_file_beside_the_manifest(void **state)
 	leads(BASE, "https://b.example/a%2fb", false, "");
 }
 
-static void
-other_hosts_are_followed_over_https_only(void **state)
+TEST_CASE(other_hosts_are_followed_over_https_only)
 {
-	(void)state;
 	leads(BASE, "https://b.example/x/l.xz", true,
 	    "https://b.example/x/l.xz");
 	leads("https://u:p@a.example/v0/m.json", "https://b.example/l.xz", true,
@@ -82,10 +74,8 @@ other_hosts_are_followed_over_https_only(void **state)
 	leads(BASE, "ftp://b.example/l.xz", true, "https://a.example/v0/l.xz");
 }
 
-static void
-a_folder_leads_nowhere_else(void **state)
+TEST_CASE(a_folder_leads_nowhere_else)
 {
-	(void)state;
 	leads("/m/m.json", "https://b.example/x/l.xz", true, "/m/l.xz");
 	leads("/m/m.json", "../../etc/shadow", false, "/m/shadow");
 	leads("/m/m.json", "/etc/shadow", true, "/m/shadow");
@@ -94,35 +84,6 @@ a_folder_leads_nowhere_else(void **state)
 	leads("/m/m.json", "..", false, "");
 	leads("/m/m.json", "", false, "");
 	leads("/m/m.json", "a b", false, "");
-}
-
-static void
-beside(const char *base, const char *want)
-{
-	struct fetch_place from, to;
-
-	assert_true(fetch_place_parse(base, "", &from));
-	assert_true(fetch_place_beside(&from, "files/ab.xz", &to));
-	assert_string_equal(to.where, want);
-	assert_int_equal(to.is_url, from.is_url);
-	assert_null(strstr(to.shown, "p@"));
-	fetch_place_free(&to);
-	fetch_place_free(&from);
-}
-
-static void
-a_file_of_a_folder_is_below_its_index(void **state)
-{
-	(void)state;
-	beside("https://a.example/kv/index",
-	    "https://a.example/kv/files/ab.xz");
-	beside("https://u:p@a.example:1/index",
-	    "https://u:p@a.example:1/files/ab.xz");
-	beside("https://a.example/kv/index?t=1",
-	    "https://a.example/kv/files/ab.xz");
-	beside("/mnt/usb/index", "/mnt/usb/files/ab.xz");
-	beside("file:///mnt/usb/index", "/mnt/usb/files/ab.xz");
-	beside("index", "files/ab.xz");
 }
 
 /* Text is the path, with a suffix, or "" if it is none. */
@@ -142,10 +103,8 @@ path_of(const char *text, const char *suffix, const char *want)
 }
 
 /* curl -o /dev/null file:... was asked for each of them. */
-static void
-a_file_url_is_a_path(void **state)
+TEST_CASE(a_file_url_is_a_path)
 {
-	(void)state;
 	path_of("file:///mnt/usb/index", ".sig", "/mnt/usb/index.sig");
 	path_of("FILE:///a%20b%2fc", "", "/a b/c");
 	path_of("file:/a", "", "/a");
@@ -161,15 +120,13 @@ a_file_url_is_a_path(void **state)
 	path_of("a b", ".sig", "a b.sig");
 }
 
-static void
-other_schemes_are_no_places(void **state)
+TEST_CASE(other_schemes_are_no_places)
 {
 	static const char *const none[] = { "http://a.example/f",
 		"ftp://a.example/f", "x://y", "https://", "https://a b/f",
 		"https://a.example:99999/f" };
 	struct fetch_place p;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(none); i++) {
 		assert_false(fetch_place_parse(none[i], "", &p));
 		fetch_place_free(&p);
@@ -181,20 +138,4 @@ other_schemes_are_no_places(void **state)
 	assert_string_equal(p.where, "https://u:p@a.example/f.sig?t");
 	assert_string_equal(p.shown, "https://a.example/f.sig");
 	fetch_place_free(&p);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_name_on_the_same_server_is_followed),
-		TEST(another_server_means_the_file_beside_the_manifest),
-		TEST(other_hosts_are_followed_over_https_only),
-		TEST(a_folder_leads_nowhere_else),
-		TEST(a_file_of_a_folder_is_below_its_index),
-		TEST(a_file_url_is_a_path),
-		TEST(other_schemes_are_no_places),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

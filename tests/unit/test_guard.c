@@ -15,16 +15,11 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
-#include <unistd.h>
 
 /* Some 32-bit systems have calls of 16-bit ids, too. */
 #ifdef SYS_getresuid32
@@ -97,40 +92,7 @@ note_syslog(int priority, const char *fmt, va_list ap)
 	note(line);
 }
 
-/* With _FORTIFY_SOURCE clang has a macro of this name. */
-#undef syslog
-void
-syslog(int priority, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note_syslog(priority, fmt, ap);
-	va_end(ap);
-}
-
-/* What _FORTIFY_SOURCE makes of syslog. A later clang takes the second. */
-__attribute__((format(printf, 3, 4))) void __syslog_chk(int priority, int flag,
-    const char *fmt, ...);
-void
-__syslog_chk(int priority, int flag, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void)flag;
-	va_start(ap, fmt);
-	note_syslog(priority, fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 3, 0))) void __vsyslog_chk(int priority, int flag,
-    const char *fmt, va_list ap);
-void
-__vsyslog_chk(int priority, int flag, const char *fmt, va_list ap)
-{
-	(void)flag;
-	note_syslog(priority, fmt, ap);
-}
+#include "own_syslog.h"
 
 void
 openlog(const char *ident, int option, int facility)
@@ -399,9 +361,9 @@ temporary(void)
 {
 	int fd = open(tmp_dir(), O_TMPFILE | O_RDWR, 0600), high;
 
-	assert_return_code(fd, errno);
+	assert_done(fd);
 	/* Beyond what the guard may open as standard output. */
-	assert_return_code(high = fcntl(fd, F_DUPFD, 20), errno);
+	assert_done(high = fcntl(fd, F_DUPFD, 20));
 	close(fd);
 	return high;
 }
@@ -411,7 +373,7 @@ read_back(int fd, char *text, size_t cap)
 {
 	ssize_t n = pread(fd, text, cap - 1, 0);
 
-	assert_return_code(n, errno);
+	assert_done(n);
 	text[n] = '\0';
 	close(fd);
 }
@@ -428,7 +390,7 @@ guard(const char *const *words)
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
 	argv[argc] = NULL;
 	log_fd = temporary();
-	assert_return_code(pid = fork(), errno);
+	assert_done(pid = fork());
 	if (pid == 0)
 		be_guard(out, err, argc, argv);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -474,18 +436,39 @@ assert_no_verdict(const char *reason)
 	assert_contains(seen.log, reason);
 }
 
-static int
-make_filter(void **state)
+/* The guard has printed this, and has succeeded. */
+static void
+assert_prints(const char *text)
+{
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, text);
+}
+
+/* The key that is not listed: there is no verdict on it, or it comes in. */
+static void
+no_verdict_on_ec(const char *reason)
+{
+	offer(ec_line, none);
+	assert_no_verdict(reason);
+}
+
+static void
+ec_is_let_in(void)
+{
+	offer(ec_line, none);
+	assert_prints(LINES);
+}
+
+static void
+make_filter(void)
 {
 	uint8_t *p;
 
-	test_begin(state);
 	output_of(ORACLE "create %s/f --hashes 12 --length 18 %s", tmp_dir(),
 	    tmp_text("keys", rsa_line));
 	p = read_whole(tmp_path("f"), &filter.len);
 	assert_true(filter.len <= sizeof(filter.p));
 	memcpy(filter.p, p, filter.len);
-	return test_cleanup(state);
 }
 
 /* A home with one file of keys, and a configuration that ends with more. */
@@ -502,23 +485,21 @@ write_keys(const char *name, const char *text)
 {
 	const char *path = tmp_text(name, text);
 
-	assert_return_code(chown(path, UID, GID), errno);
+	assert_done(chown(path, UID, GID));
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
-	(void)state;
 	memset(&plan, 0, sizeof(plan));
 	plan.account_uid = UID;
 	account_home = tmp_path("home");
-	assert_return_code(mkdir(account_home, 0755), errno);
-	assert_return_code(chown(account_home, UID, GID), errno);
-	assert_return_code(mkdir(tmp_path("home/.ssh"), 0755), errno);
-	assert_return_code(chown(tmp_path("home/.ssh"), UID, GID), errno);
+	assert_done(mkdir(account_home, 0755));
+	assert_done(chown(account_home, UID, GID));
+	assert_done(mkdir(tmp_path("home/.ssh"), 0755));
+	assert_done(chown(tmp_path("home/.ssh"), UID, GID));
 	write_keys("home/.ssh/authorized_keys", LINES);
 	configure("");
-	return 0;
 }
 
 /* A build with ASan has no wall: see sshd-helper/calls.c. */
@@ -528,13 +509,9 @@ set_up(void **state)
 #define REFUSES_CALLS "refuses calls\n"
 #endif
 
-static void
-a_clean_key_gets_the_files_of_the_account(void **state)
+TEST_CASE(a_clean_key_gets_the_files_of_the_account)
 {
-	(void)state;
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	ec_is_let_in();
 	assert_string_equal(seen.err, "");
 	assert_string_equal(seen.log,
 	    "openlog " IDENT " 1 10\n"
@@ -543,24 +520,19 @@ a_clean_key_gets_the_files_of_the_account(void **state)
 	    "dumpable 0 dies by 9\n");
 }
 
-static void
-a_listed_key_gets_nothing_and_is_logged(void **state)
+TEST_CASE(a_listed_key_gets_nothing_and_is_logged)
 {
-	(void)state;
 	write_keys("home/.ssh/authorized_keys", rsa_line);
 	offer(rsa_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, "");
+	assert_prints("");
 	assert_contains(seen.log,
 	    "<10.4> verdict=listed action=deny user=alice via=guard "
 	    "key_type=ssh-rsa");
 	assert_contains(seen.log, " authorized=yes ");
 }
 
-static void
-a_listed_key_that_the_account_does_not_list_is_a_notice(void **state)
+TEST_CASE(a_listed_key_that_the_account_does_not_list_is_a_notice)
 {
-	(void)state;
 	offer(rsa_line, none);
 	assert_string_equal(seen.out, "");
 	assert_contains(seen.log, "<10.5> verdict=listed action=deny");
@@ -568,50 +540,38 @@ a_listed_key_that_the_account_does_not_list_is_a_notice(void **state)
 }
 
 /* What is logged of a file later is not about the key. */
-static void
-only_the_line_of_the_key_says_whether_it_is_listed(void **state)
+TEST_CASE(only_the_line_of_the_key_says_whether_it_is_listed)
 {
-	(void)state;
 	configure("OnHit warn\n");
 	write_keys("home/.ssh/authorized_keys2", LINES);
-	assert_return_code(chmod(tmp_path("home/.ssh/authorized_keys2"), 0666),
-	    errno);
+	assert_done(chmod(tmp_path("home/.ssh/authorized_keys2"), 0666));
 	offer(rsa_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	assert_prints(LINES);
 	assert_contains(seen.log, "verdict=listed action=warn");
 	assert_contains(seen.log, "verdict=error");
 	assert_null(strstr(strstr(seen.log, "verdict=error"), "authorized="));
 }
 
-static void
-facility_is_the_configured_one(void **state)
+TEST_CASE(facility_is_the_configured_one)
 {
-	(void)state;
 	configure("SyslogFacility LOCAL3\n");
 	offer(rsa_line, none);
 	assert_contains(seen.log, "openlog " IDENT " 1 19\n");
 	assert_contains(seen.log, "\n<19.5> verdict");
 }
 
-static void
-without_a_filter_on_error_decides(void **state)
+TEST_CASE(without_a_filter_on_error_decides)
 {
-	(void)state;
-	assert_return_code(unlink(tmp_path("list.pkbf")), errno);
-	offer(ec_line, none);
-	assert_no_verdict("list.pkbf");
+	assert_done(unlink(tmp_path("list.pkbf")));
+	no_verdict_on_ec("list.pkbf");
 	assert_null(strstr(seen.log, "authorized="));
 	config = tmp_text("keyveto.conf",
 	    format("Filter %s\nOnError allow\n", tmp_path("list.pkbf")));
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	ec_is_let_in();
 	assert_contains(seen.log, "<10.3> verdict=error action=allow");
 }
 
-static void
-client_is_the_third_word_of_the_connection(void **state)
+TEST_CASE(client_is_the_third_word_of_the_connection)
 {
 	static const char *const cases[][2] = {
 		{ "192.0.2.1 22 198.51.100.7 4711", " rhost=198.51.100.7 " },
@@ -622,7 +582,6 @@ client_is_the_third_word_of_the_connection(void **state)
 		{ "", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		offer(rsa_line, WITH("--connection", cases[i][0]));
 		if (cases[i][1] != NULL)
@@ -634,10 +593,8 @@ client_is_the_third_word_of_the_connection(void **state)
 	assert_null(strstr(seen.log, "rhost"));
 }
 
-static void
-bad_usage_is_refused_and_told_without_control_bytes(void **state)
+TEST_CASE(bad_usage_is_refused_and_told_without_control_bytes)
 {
-	(void)state;
 	guard(WITH("--\x1f \x7e\x7f\xff"));
 	assert_int_equal(seen.status, 2);
 	assert_string_equal(seen.out, "");
@@ -645,26 +602,19 @@ bad_usage_is_refused_and_told_without_control_bytes(void **state)
 	    IDENT ": unknown option --? ~??\n" GUARD_USAGE);
 	assert_contains(seen.log,
 	    "openlog " IDENT " 1 10\n<10.3> verdict=error "
-	    "action=deny via=guard reason=\"bad usage: "
-	    "unknown option --");
+	    "action=deny via=guard reason=\"bad usage: unknown option --");
 }
 
-static void
-help_and_version_are_printed(void **state)
+TEST_CASE(help_and_version_are_printed)
 {
-	(void)state;
 	guard(WITH("--help"));
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, GUARD_USAGE);
+	assert_prints(GUARD_USAGE);
 	guard(WITH("--version"));
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, IDENT " " KEYVETO_VERSION "\n");
+	assert_prints(IDENT " " KEYVETO_VERSION "\n");
 }
 
-static void
-command_line_overrules_the_files_of_the_configuration(void **state)
+TEST_CASE(command_line_overrules_the_files_of_the_configuration)
 {
-	(void)state;
 	write_keys("home/other", "other\n");
 	write_keys("home/[x]", "brackets\n");
 	write_keys("home/x", "x\n");
@@ -683,15 +633,11 @@ command_line_overrules_the_files_of_the_configuration(void **state)
 	assert_string_equal(seen.out, "percent\n");
 }
 
-static void
-command_line_overrules_strictmodes_and_wildcards(void **state)
+TEST_CASE(command_line_overrules_strictmodes_and_wildcards)
 {
-	(void)state;
-	assert_return_code(chmod(tmp_path("home/.ssh/authorized_keys"), 0666),
-	    errno);
+	assert_done(chmod(tmp_path("home/.ssh/authorized_keys"), 0666));
 	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, "");
+	assert_prints("");
 	assert_contains(seen.log,
 	    "<10.3> verdict=error action=deny user=alice");
 	assert_contains(seen.log, "authorized_keys");
@@ -710,191 +656,140 @@ command_line_overrules_strictmodes_and_wildcards(void **state)
 	assert_string_equal(seen.out, "");
 }
 
-static void
-closed_standard_descriptors_become_dev_null(void **state)
+TEST_CASE(closed_standard_descriptors_become_dev_null)
 {
-	(void)state;
 	plan.closed = true;
 	offer(ec_line, none);
 	assert_int_equal(seen.status, 0);
 	assert_contains(seen.log, "null null null ");
 }
 
-static void
-output_that_cannot_be_written_is_no_verdict(void **state)
+TEST_CASE(output_that_cannot_be_written_is_no_verdict)
 {
-	(void)state;
 	plan.full = true;
-	offer(ec_line, none);
-	assert_no_verdict("reason=\"authorized keys files: No space left");
+	no_verdict_on_ec("reason=\"authorized keys files: No space left");
 }
 
 /* Only root's files are read as root. */
-static void
-files_of_others_decide_nothing(void **state)
+TEST_CASE(files_of_others_decide_nothing)
 {
 	const char *path = tmp_text("command", "#!/bin/sh\n");
 
-	(void)state;
-	assert_return_code(chmod(path, 0755), errno);
-	assert_return_code(chown(path, 1, 0), errno);
+	assert_done(chmod(path, 0755));
+	assert_done(chown(path, 1, 0));
 	offer(ec_line, WITH("--", path));
 	assert_no_verdict("not owned by root");
 	assert_null(strstr(seen.log, "execv"));
 	configure("OnError allow\n");
-	assert_return_code(chown(config, 1, 0), errno);
-	offer(ec_line, none);
-	assert_no_verdict("keyveto.conf: not owned by root");
+	assert_done(chown(config, 1, 0));
+	no_verdict_on_ec("keyveto.conf: not owned by root");
 }
 
-static void
-without_dev_null_nothing_is_printed(void **state)
+TEST_CASE(without_dev_null_nothing_is_printed)
 {
-	(void)state;
 	plan.no_dev_null = true;
-	offer(ec_line, none);
-	assert_no_verdict(format("reason=\"/dev/null: %s\"", strerror(EMFILE)));
+	no_verdict_on_ec(format("reason=\"/dev/null: %s\"", strerror(EMFILE)));
 	assert_contains(seen.log, "openlog " IDENT " 1 10\n");
 	assert_contains(seen.log, "user=alice");
 }
 
-static void
-a_guard_without_its_sshd_ends(void **state)
+TEST_CASE(a_guard_without_its_sshd_ends)
 {
-	(void)state;
 	plan.parent_ends_at = 2;
-	offer(ec_line, none);
-	assert_no_verdict("reason=\"sshd has ended\"");
+	no_verdict_on_ec("reason=\"sshd has ended\"");
 	assert_contains(seen.log, "openlog " IDENT " 1 10\n");
 	/* In the middle of the change of identity. */
 	plan.parent_ends_at = 3;
-	offer(ec_line, none);
-	assert_no_verdict("reason=\"cannot become alice: sshd has ended\"");
+	no_verdict_on_ec("reason=\"cannot become alice: sshd has ended\"");
 }
 
-static void
-account_must_exist(void **state)
+TEST_CASE(account_must_exist)
 {
-	(void)state;
 	plan.lookup_errno = EIO;
-	offer(ec_line, none);
-	assert_no_verdict(
+	no_verdict_on_ec(
 	    format("reason=\"no account alice: %s\"", strerror(EIO)));
 	guard(WITH("--config", config, "--user", "bob", "--home", "/", "--type",
 	    "ssh-rsa", "--key", "AAAA"));
 	assert_no_verdict("reason=\"no account bob\"");
 }
 
-static void
-account_must_have_the_uid_of_the_command_line(void **state)
+TEST_CASE(account_must_have_the_uid_of_the_command_line)
 {
-	(void)state;
 	offer(ec_line, WITH("--uid", "4242"));
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	assert_prints(LINES);
 	offer(ec_line, WITH("--uid", "4243"));
 	assert_no_verdict("account alice has another uid than --uid says");
 }
 
-static void
-a_failed_change_of_identity_is_no_verdict(void **state)
+TEST_CASE(a_failed_change_of_identity_is_no_verdict)
 {
 	static const char *const calls[] = { "setgroups", "initgroups",
 		"setresgid", "first setresuid", "second setresuid" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		plan.fails = calls[i];
-		offer(ec_line, none);
-		assert_no_verdict(format("reason=\"cannot become alice: %s\"",
+		no_verdict_on_ec(format("reason=\"cannot become alice: %s\"",
 		    strerror(EIO)));
 	}
 	plan.fails = "prctl";
-	offer(ec_line, none);
-	assert_no_verdict("reason=\"sshd has ended\"");
+	no_verdict_on_ec("reason=\"sshd has ended\"");
 }
 
-static void
-an_account_may_have_many_groups(void **state)
+TEST_CASE(an_account_may_have_many_groups)
 {
-	(void)state;
 	plan.fails = "getgrouplist";
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	ec_is_let_in();
 	assert_contains(seen.log, "initgroups\n");
 }
 
-static void
-a_change_of_identity_that_was_not_made_is_no_verdict(void **state)
+TEST_CASE(a_change_of_identity_that_was_not_made_is_no_verdict)
 {
-	(void)state;
 	for (int i = 1; i <= ALL_IDS; i++) {
 		plan.lies = i;
-		offer(ec_line, none);
-		assert_no_verdict("cannot become alice: Operation not");
+		no_verdict_on_ec("cannot become alice: Operation not");
 	}
 	plan.fails = "getresgid";
-	offer(ec_line, none);
-	assert_no_verdict("cannot become alice: ");
+	no_verdict_on_ec("cannot become alice: ");
 	plan.fails = "getresuid";
-	offer(ec_line, none);
-	assert_no_verdict("cannot become alice: ");
+	no_verdict_on_ec("cannot become alice: ");
 }
 
-static void
-who_can_become_root_again_is_no_account(void **state)
+TEST_CASE(who_can_become_root_again_is_no_account)
 {
-	(void)state;
 	plan.root_comes_back_by_setuid = true;
-	offer(ec_line, none);
-	assert_no_verdict("cannot become alice: ");
+	no_verdict_on_ec("cannot become alice: ");
 	plan.root_comes_back_by_seteuid = true;
-	offer(ec_line, none);
-	assert_no_verdict("cannot become alice: ");
+	no_verdict_on_ec("cannot become alice: ");
 }
 
-static void
-the_account_may_be_root(void **state)
+TEST_CASE(the_account_may_be_root)
 {
-	(void)state;
 	plan.account_uid = 0;
-	assert_return_code(chown(account_home, 0, 0), errno);
-	assert_return_code(chown(tmp_path("home/.ssh"), 0, 0), errno);
-	assert_return_code(chown(tmp_path("home/.ssh/authorized_keys"), 0, 0),
-	    errno);
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	assert_done(chown(account_home, 0, 0));
+	assert_done(chown(tmp_path("home/.ssh"), 0, 0));
+	assert_done(chown(tmp_path("home/.ssh/authorized_keys"), 0, 0));
+	ec_is_let_in();
 	assert_contains(seen.log, "uid 0 0 0 gid 4343 4343 4343 groups 4343");
 }
 
-static void
-whoever_is_not_root_stays_who_it_is(void **state)
+TEST_CASE(whoever_is_not_root_stays_who_it_is)
 {
-	(void)state;
 	plan.start_uid = UID;
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	ec_is_let_in();
 	assert_contains(seen.log,
 	    REFUSES_CALLS "uid 4242 4242 4242 gid 0 0 0 ");
 	assert_contains(seen.log, " dumpable 0 dies by 9\n");
 }
 
 /* The key is looked at only afterwards. */
-static void
-calls_are_refused_before_a_key_is_judged(void **state)
+TEST_CASE(calls_are_refused_before_a_key_is_judged)
 {
-	(void)state;
 	offer(rsa_line, none);
 	assert_contains(seen.log,
 	    "openlog " IDENT " 1 10\nconnects\n" REFUSES_CALLS "<10.5> ");
 	/* If the kernel does not do it, all is as it would be without. */
 	plan.fails = "seccomp";
-	offer(ec_line, none);
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, LINES);
+	ec_is_let_in();
 	/* The command would inherit it. */
 	offer(ec_line, WITH("--", "/bin/true"));
 	assert_null(strstr(seen.log, "refuses calls"));
@@ -907,27 +802,23 @@ calls_are_refused_before_a_key_is_judged(void **state)
 	assert_null(strstr(seen.log, "refuses calls"));
 }
 
-static void
-lines_go_to_the_socket_that_was_connected_before(void **state)
+TEST_CASE(lines_go_to_the_socket_that_was_connected_before)
 {
 	struct sockaddr_un ours = { .sun_family = AF_UNIX };
 	char datagram[16 * 1024];
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 	ssize_t n;
 
-	(void)state;
 	assert_true(snprintf(ours.sun_path, sizeof(ours.sun_path), "%s",
 			tmp_path("log")) < (int)sizeof(ours.sun_path));
-	assert_return_code(bind(fd, (const struct sockaddr *)&ours,
-			       sizeof(ours)),
-	    errno);
-	assert_return_code(chmod(ours.sun_path, 0666), errno);
+	assert_done(bind(fd, (const struct sockaddr *)&ours, sizeof(ours)));
+	assert_done(chmod(ours.sun_path, 0666));
 	configure("SyslogFacility LOCAL3\n");
 	plan.syslogd = ours.sun_path;
 	offer(rsa_line, none);
 	assert_null(strstr(seen.log, "verdict="));
 	n = recv(fd, datagram, sizeof(datagram) - 1, MSG_DONTWAIT);
-	assert_return_code(n, errno);
+	assert_done(n);
 	datagram[n] = '\0';
 	/* LOG_LOCAL3 | LOG_NOTICE */
 	assert_memory_equal(datagram, "<157>" IDENT "[", 29);
@@ -939,20 +830,16 @@ lines_go_to_the_socket_that_was_connected_before(void **state)
 }
 
 /* libc knows how to write to a stream; it is connected ahead, too. */
-static void
-a_syslogd_that_has_a_stream_gets_the_lines_by_libc(void **state)
+TEST_CASE(a_syslogd_that_has_a_stream_gets_the_lines_by_libc)
 {
-	(void)state;
 	plan.connect_errno = EPROTOTYPE;
 	offer(rsa_line, none);
 	assert_contains(seen.log,
 	    "connects\nopenlog " IDENT " 0 10\n" REFUSES_CALLS "<10.5> ");
 }
 
-static void
-command_gets_the_place_of_the_guard(void **state)
+TEST_CASE(command_gets_the_place_of_the_guard)
 {
-	(void)state;
 	offer(ec_line, WITH("--", "/bin/true", "word"));
 	assert_string_equal(seen.out, "");
 	assert_contains(seen.log,
@@ -965,71 +852,32 @@ command_gets_the_place_of_the_guard(void **state)
 	assert_contains(seen.log, " dumpable 0 ");
 }
 
-static void
-command_is_not_run_for_a_listed_key(void **state)
+TEST_CASE(command_is_not_run_for_a_listed_key)
 {
-	(void)state;
 	write_keys("home/.ssh/authorized_keys", rsa_line);
 	offer(rsa_line, WITH("--", "/bin/true"));
-	assert_int_equal(seen.status, 0);
-	assert_string_equal(seen.out, "");
+	assert_prints("");
 	assert_null(strstr(seen.log, "execv"));
 	/* The files of the account are not read. */
 	assert_contains(seen.log, "<10.4> verdict=listed action=deny");
 	assert_null(strstr(seen.log, "authorized="));
 }
 
-static void
-command_that_others_may_write_is_not_run(void **state)
+TEST_CASE(command_that_others_may_write_is_not_run)
 {
 	const char *path = tmp_text("command", "#!/bin/sh\n");
 
-	(void)state;
-	assert_return_code(chmod(path, 0777), errno);
+	assert_done(chmod(path, 0777));
 	offer(ec_line, WITH("--", path));
 	assert_no_verdict("reason=\"command: ");
 	assert_null(strstr(seen.log, "execv"));
 }
 
-#undef TEST
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, test_cleanup)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_clean_key_gets_the_files_of_the_account),
-		TEST(a_listed_key_gets_nothing_and_is_logged),
-		TEST(a_listed_key_that_the_account_does_not_list_is_a_notice),
-		TEST(only_the_line_of_the_key_says_whether_it_is_listed),
-		TEST(facility_is_the_configured_one),
-		TEST(without_a_filter_on_error_decides),
-		TEST(client_is_the_third_word_of_the_connection),
-		TEST(bad_usage_is_refused_and_told_without_control_bytes),
-		TEST(help_and_version_are_printed),
-		TEST(command_line_overrules_the_files_of_the_configuration),
-		TEST(command_line_overrules_strictmodes_and_wildcards),
-		TEST(closed_standard_descriptors_become_dev_null),
-		TEST(output_that_cannot_be_written_is_no_verdict),
-		TEST(files_of_others_decide_nothing),
-		TEST(without_dev_null_nothing_is_printed),
-		TEST(a_guard_without_its_sshd_ends),
-		TEST(account_must_exist),
-		TEST(account_must_have_the_uid_of_the_command_line),
-		TEST(a_failed_change_of_identity_is_no_verdict),
-		TEST(an_account_may_have_many_groups),
-		TEST(a_change_of_identity_that_was_not_made_is_no_verdict),
-		TEST(who_can_become_root_again_is_no_account),
-		TEST(the_account_may_be_root),
-		TEST(whoever_is_not_root_stays_who_it_is),
-		TEST(calls_are_refused_before_a_key_is_judged),
-		TEST(lines_go_to_the_socket_that_was_connected_before),
-		TEST(a_syslogd_that_has_a_stream_gets_the_lines_by_libc),
-		TEST(command_gets_the_place_of_the_guard),
-		TEST(command_is_not_run_for_a_listed_key),
-		TEST(command_that_others_may_write_is_not_run),
-	};
-
-	return have_root() ? cmocka_run_group_tests(tests, make_filter, NULL) :
-			     0;
+	if (!have_root())
+		return 0;
+	return run_all_tests(&(struct fixture){ .before_all = make_filter,
+	    .before_each = set_up });
 }

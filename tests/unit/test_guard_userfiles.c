@@ -7,18 +7,15 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static struct kv_config config;
 static struct kv_account account;
 static struct testkey k, ca;
+/* The key of k. */
+static struct kv_sshkey offered;
 static struct blob b;
 
 /* The files that config names now. */
@@ -43,21 +40,22 @@ add_refused(const char *why, void *arg)
 	snprintf(told + len, sizeof(told) - len, "%s\n", why);
 }
 
-/* Makes an account with an empty home and these patterns. */
+/* Makes an account with an empty home and these patterns, and two keys. */
 static void
 set_up(const char *first, const char *second)
 {
-	account = (struct kv_account){
-		.name = "alice",
+	account = (struct kv_account){ .name = "alice",
 		.uid = geteuid(),
-		.home = tmp_path("home"),
-	};
+		.home = tmp_path("home") };
 	kv_config_defaults(&config);
 	config.strictmodes = KV_STRICTMODES_YES;
 	config.pattern[0] = first;
 	config.pattern[1] = second;
 	config.n_patterns = second != NULL ? 2 : 1;
-	assert_return_code(mkdir(account.home, 0755), errno);
+	assert_done(mkdir(account.home, 0755));
+	testkey_new(&k, KV_KEY_ED25519);
+	assert_ok(kv_sshkey_parse(k.blob.p, k.blob.len, &offered));
+	testkey_new(&ca, KV_KEY_ED25519);
 }
 
 static const char *
@@ -83,7 +81,7 @@ close_files(const struct userfiles *files)
 {
 	for (size_t i = 0; i < files->n_open; i++)
 		if (files->open[i].fd != -1)
-			assert_return_code(close(files->open[i].fd), errno);
+			assert_done(close(files->open[i].fd));
 }
 
 static void
@@ -123,12 +121,26 @@ prints_text(const char *want)
 	prints(want, strlen(want));
 }
 
+/* Printing into fd fails with this error. */
+static void
+printing_fails(int fd, int error)
+{
+	errno = 0;
+	assert_false(userfiles_print(files(), &account, fd, add_refused, told));
+	assert_int_equal(errno, error);
+}
+
+/* What is known of whether the files list the offered key. */
+static void
+expect_listed(const struct userfiles *named, enum kv_authorized want)
+{
+	assert_int_equal(userfiles_list_key(named, &account, &offered), want);
+}
+
 static bool lists(const struct blob *blob);
 
-static void
-files_are_printed_in_order(void **state)
+TEST_CASE(files_are_printed_in_order)
 {
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1\n\n# x\n");
 	home_file("two", "2\n");
@@ -139,30 +151,26 @@ files_are_printed_in_order(void **state)
 	assert_string_equal(told, "");
 }
 
-static void
-expanded_names_are_taken_as_they_are(void **state)
+TEST_CASE(expanded_names_are_taken_as_they_are)
 {
 	const char *const names[] = { "100%", "%h/x",
 		format("%s/[ab]*", tmp_path("home")), NULL };
-	const struct userfiles expanded = {
-		.pattern = names,
+	const struct userfiles expanded = { .pattern = names,
 		.n = 3,
 		.expanded = true,
 		.strictmodes = KV_STRICTMODES_YES,
-		.wildcards = KV_WILDCARDS_NO,
-	};
+		.wildcards = KV_WILDCARDS_NO };
 	const uint8_t *got;
 	const char *path;
 	size_t len;
 	int fd;
 
-	(void)state;
 	set_up("one", NULL);
 	home_file("one", "not this one\n");
 	home_file("100%", "1\n");
 	home_file("[ab]*", "3\n");
 	home_file("a", "a wildcard\n");
-	assert_return_code(mkdir(tmp_path("home/%%h"), 0755), errno);
+	assert_done(mkdir(tmp_path("home/%%h"), 0755));
 	tmp_text("home/%h/x", "2\n");
 	path = tmp_path("out");
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -175,12 +183,10 @@ expanded_names_are_taken_as_they_are(void **state)
 	assert_bytes(got, len, "1\n2\n3\n", 6);
 }
 
-static void
-bytes_are_left_alone(void **state)
+TEST_CASE(bytes_are_left_alone)
 {
 	static const char text[] = "\xef\xbb\xbf\0\r\n\r\x80\xff \t#\n\0\n";
 
-	(void)state;
 	set_up("one", NULL);
 	tmp_file("home/one", text, sizeof(text) - 1);
 	prints(text, sizeof(text) - 1);
@@ -189,12 +195,10 @@ bytes_are_left_alone(void **state)
 	prints(text, 7);
 }
 
-static void
-large_files_are_printed_whole(void **state)
+TEST_CASE(large_files_are_printed_whole)
 {
 	static uint8_t data[1000 * 1000];
 
-	(void)state;
 	set_up("one", NULL);
 	fresh_bytes(data, sizeof(data));
 	for (size_t len = 65534; len < 65540; len++) {
@@ -213,14 +217,11 @@ large_files_are_printed_whole(void **state)
 }
 
 /* Neither a line nor a part of one gets lost, or comes twice. */
-static void
-interrupted_calls_are_made_again(void **state)
+TEST_CASE(interrupted_calls_are_made_again)
 {
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1");
 	home_file("two", "2\n");
-	testkey_new(&k, KV_KEY_ED25519);
 	for (int calls = 1; calls < 6; calls++) {
 		interrupt_calls(calls);
 		prints_text("1\n2\n");
@@ -238,21 +239,17 @@ interrupted_calls_are_made_again(void **state)
 }
 
 /* sshd passes over it too. */
-static void
-link_to_itself_is_told(void **state)
+TEST_CASE(link_to_itself_is_told)
 {
-	(void)state;
 	set_up("loop", "two");
 	home_file("two", "2\n");
-	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	assert_done(symlink("loop", tmp_path("home/loop")));
 	prints_text("2\n");
 	assert_contains(told, strerror(ELOOP));
 }
 
-static void
-files_are_kept_apart(void **state)
+TEST_CASE(files_are_kept_apart)
 {
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1");
 	home_file("two", "2");
@@ -271,10 +268,8 @@ files_are_kept_apart(void **state)
 	prints_text("1\n\n3");
 }
 
-static void
-missing_files_are_empty(void **state)
+TEST_CASE(missing_files_are_empty)
 {
-	(void)state;
 	set_up("one", "none/two");
 	prints_text("");
 	home_file("one", "1\n");
@@ -284,47 +279,39 @@ missing_files_are_empty(void **state)
 	prints_text("");
 }
 
-static void
-refused_files_are_left_out_and_told(void **state)
+TEST_CASE(refused_files_are_left_out_and_told)
 {
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1\n");
 	home_file("two", "2\n");
-	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
+	assert_done(chmod(tmp_path("home/one"), 0666));
 	prints_text("2\n");
 	assert_string_equal(told,
-	    format("bad ownership or modes for file "
-		   "%s/one\n",
-		account.home));
+	    format("bad ownership or modes for file %s/one\n", account.home));
 	config.strictmodes = KV_STRICTMODES_NO;
 	prints_text("1\n2\n");
 	assert_string_equal(told, "");
 }
 
 /* ENOENT of a missing file must not hide the next, refused file. */
-static void
-refused_file_after_a_missing_one_is_told(void **state)
+TEST_CASE(refused_file_after_a_missing_one_is_told)
 {
-	(void)state;
 	set_up("none", "two");
 	home_file("two", "2\n");
-	assert_return_code(chmod(tmp_path("home/two"), 0666), errno);
+	assert_done(chmod(tmp_path("home/two"), 0666));
 	prints_text("");
 	assert_contains(told, "bad ownership or modes");
-	assert_return_code(remove(tmp_path("home/two")), errno);
-	assert_return_code(mkdir(tmp_path("home/two"), 0755), errno);
+	assert_done(remove(tmp_path("home/two")));
+	assert_done(mkdir(tmp_path("home/two"), 0755));
 	prints_text("");
 	assert_contains(told, "is not a regular file");
 }
 
-static void
-fifos_and_directories_are_told(void **state)
+TEST_CASE(fifos_and_directories_are_told)
 {
-	(void)state;
 	set_up("fifo", "dir");
-	assert_return_code(mkfifo(tmp_path("home/fifo"), 0600), errno);
-	assert_return_code(mkdir(tmp_path("home/dir"), 0755), errno);
+	assert_done(mkfifo(tmp_path("home/fifo"), 0600));
+	assert_done(mkdir(tmp_path("home/dir"), 0755));
 	prints_text("");
 	assert_string_equal(told,
 	    format("%s/fifo is not a regular file\n"
@@ -332,13 +319,11 @@ fifos_and_directories_are_told(void **state)
 		account.home, account.home));
 }
 
-static void
-wildcards_stand_for_every_file_they_match(void **state)
+TEST_CASE(wildcards_stand_for_every_file_they_match)
 {
-	(void)state;
 	set_up(".ssh/keys.d/*.pub", NULL);
-	assert_return_code(mkdir(tmp_path("home/.ssh"), 0700), errno);
-	assert_return_code(mkdir(tmp_path("home/.ssh/keys.d"), 0700), errno);
+	assert_done(mkdir(tmp_path("home/.ssh"), 0700));
+	assert_done(mkdir(tmp_path("home/.ssh/keys.d"), 0700));
 	prints_text("");
 	home_file(".ssh/keys.d/b.pub", "b");
 	home_file(".ssh/keys.d/a.pub", "a");
@@ -349,24 +334,19 @@ wildcards_stand_for_every_file_they_match(void **state)
 	assert_string_equal(told, "");
 }
 
-static void
-output_of_a_pattern_that_cannot_be_written_is_a_failure(void **state)
+TEST_CASE(output_of_a_pattern_that_cannot_be_written_is_a_failure)
 {
 	int full = open("/dev/full", O_WRONLY);
 
-	(void)state;
 	set_up("on*", "two");
 	home_file("one", "1\n");
 	told[0] = '\0';
-	assert_return_code(full, errno);
-	assert_false(
-	    userfiles_print(files(), &account, full, add_refused, told));
-	assert_int_equal(errno, ENOSPC);
+	assert_done(full);
+	printing_fails(full, ENOSPC);
 	close(full);
 }
 
-static void
-wildcards_are_read_as_sshd_does(void **state)
+TEST_CASE(wildcards_are_read_as_sshd_does)
 {
 	static const struct {
 		const char *pattern, *want;
@@ -428,7 +408,6 @@ wildcards_are_read_as_sshd_does(void **state)
 		{ "*?*", "*^ab" },
 	};
 
-	(void)state;
 	set_up("*", NULL);
 	config.wildcards = KV_WILDCARDS_YES;
 	home_file("a", "a");
@@ -452,10 +431,8 @@ wildcards_are_read_as_sshd_does(void **state)
 	}
 }
 
-static void
-backslash_at_the_end_is_one(void **state)
+TEST_CASE(backslash_at_the_end_is_one)
 {
-	(void)state;
 	set_up("a\\", NULL);
 	config.wildcards = KV_WILDCARDS_YES;
 	home_file("a\\", "a\n");
@@ -466,15 +443,13 @@ backslash_at_the_end_is_one(void **state)
 }
 
 /* sshd passes over what it cannot search. The log names what exists. */
-static void
-places_that_cannot_be_searched_are_told_once(void **state)
+TEST_CASE(places_that_cannot_be_searched_are_told_once)
 {
-	(void)state;
 	set_up("*/x", "one/*");
 	home_file("one", "1\n");
 	prints_text("");
 	assert_string_equal(told, "");
-	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	assert_done(symlink("loop", tmp_path("home/loop")));
 	prints_text("");
 	assert_string_equal(told,
 	    format("%s: cannot be searched: %s\n", tmp_path("home/*/x"),
@@ -482,12 +457,10 @@ places_that_cannot_be_searched_are_told_once(void **state)
 }
 
 /* More paths than fit in the memory that a search begins with. */
-static void
-wildcards_stand_for_many_files(void **state)
+TEST_CASE(wildcards_stand_for_many_files)
 {
 	char want[3 * 1000 + 1] = "";
 
-	(void)state;
 	set_up("*", NULL);
 	for (int i = 0; i < 1000; i++) {
 		home_file(format("%03d", i), format("%c\n", 'a' + i % 26));
@@ -497,8 +470,7 @@ wildcards_stand_for_many_files(void **state)
 	prints_text(want);
 }
 
-static void
-without_memory_for_wildcards_printing_fails(void **state)
+TEST_CASE(without_memory_for_wildcards_printing_fails)
 {
 	static const struct {
 		const char *name;
@@ -514,29 +486,23 @@ without_memory_for_wildcards_printing_fails(void **state)
 	};
 	int out;
 
-	(void)state;
 	set_up("on*", "two");
 	home_file("one", "1\n");
 	home_file("two", "2\n");
 	out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	assert_return_code(out, errno);
+	assert_done(out);
 	told[0] = '\0';
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		fail_call(calls[i].name, calls[i].nth, ENOMEM);
-		errno = 0;
-		assert_false(
-		    userfiles_print(files(), &account, out, add_refused, told));
-		assert_int_equal(errno, ENOMEM);
+		printing_fails(out, ENOMEM);
 		assert_true(call_has_failed());
 	}
 	close(out);
 	assert_string_equal(told, "");
 }
 
-static void
-wildcards_are_only_where_they_are_wanted(void **state)
+TEST_CASE(wildcards_are_only_where_they_are_wanted)
 {
-	(void)state;
 	set_up("[ab]", NULL);
 	config.strictmodes = KV_STRICTMODES_NO;
 	home_file("a", "a\n");
@@ -547,8 +513,8 @@ wildcards_are_only_where_they_are_wanted(void **state)
 	config.wildcards = KV_WILDCARDS_NO;
 	prints_text("literal\n");
 	/* sshd 10.0 and later also expands wildcards in the name of a home. */
-	assert_return_code(mkdir(tmp_path("home/[x]"), 0755), errno);
-	assert_return_code(mkdir(tmp_path("home/x"), 0755), errno);
+	assert_done(mkdir(tmp_path("home/[x]"), 0755));
+	assert_done(mkdir(tmp_path("home/x"), 0755));
 	home_file("[x]/keys", "own\n");
 	home_file("x/keys", "other\n");
 	account.home = tmp_path("home/[x]");
@@ -560,10 +526,8 @@ wildcards_are_only_where_they_are_wanted(void **state)
 	prints_text("other\n");
 }
 
-static void
-wildcards_from_tokens_are_none(void **state)
+TEST_CASE(wildcards_from_tokens_are_none)
 {
-	(void)state;
 	set_up("%u", NULL);
 	account.name = "*";
 	home_file("*", "star\n");
@@ -571,12 +535,10 @@ wildcards_from_tokens_are_none(void **state)
 	prints_text("star\n");
 }
 
-static void
-overlong_paths_are_told(void **state)
+TEST_CASE(overlong_paths_are_told)
 {
 	char name[PATH_MAX];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	set_up(name, "two");
@@ -584,13 +546,12 @@ overlong_paths_are_told(void **state)
 	prints_text("2\n");
 	assert_contains(told, "too long");
 	/* Nor does a search find anything there. */
-	testkey_new(&k, KV_KEY_ED25519);
 	assert_false(lists(&k.blob));
 	home_file("two", testkey_line(&k));
 	assert_true(lists(&k.blob));
 	/* What a wildcard stands for can make it too long, too. */
 	home_file("two", "2\n");
-	assert_return_code(mkdir(tmp_path("home/%.200s", name), 0755), errno);
+	assert_done(mkdir(tmp_path("home/%.200s", name), 0755));
 	memcpy(name, "n*/", 3);
 	name[PATH_MAX - 10 - strlen(account.home)] = '\0';
 	prints_text("2\n");
@@ -598,82 +559,65 @@ overlong_paths_are_told(void **state)
 	assert_contains(told, strerror(ENAMETOOLONG));
 }
 
-static void
-output_that_cannot_be_written_is_a_failure(void **state)
+TEST_CASE(output_that_cannot_be_written_is_a_failure)
 {
 	int ends[2], full = open("/dev/full", O_WRONLY);
 
-	(void)state;
 	set_up("one", NULL);
 	home_file("one", "1\n");
 	told[0] = '\0';
-	assert_false(
-	    userfiles_print(files(), &account, full, add_refused, told));
-	assert_int_equal(errno, ENOSPC);
+	printing_fails(full, ENOSPC);
 	close(full);
-	assert_return_code(pipe(ends), errno);
+	assert_done(pipe(ends));
 	close(ends[0]);
-	assert_false(
-	    userfiles_print(files(), &account, ends[1], add_refused, told));
-	assert_int_equal(errno, EPIPE);
+	printing_fails(ends[1], EPIPE);
 	close(ends[1]);
-	assert_false(
-	    userfiles_print(files(), &account, ends[1], add_refused, told));
-	assert_int_equal(errno, EBADF);
+	printing_fails(ends[1], EBADF);
 	/* Without anything to write nothing fails. */
 	home_file("one", "");
 	assert_true(userfiles_print(files(), &account, -1, add_refused, told));
 }
 
 /* Whichever part it is: the output must not be used. */
-static void
-every_write_that_fails_is_a_failure(void **state)
+TEST_CASE(every_write_that_fails_is_a_failure)
 {
 	int fd;
 
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1");
 	home_file("two", "2\n");
 	for (int n = 1; n <= 3; n++) {
 		fd = open(tmp_path("out"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		fail_call("write", n, EIO);
-		assert_false(
-		    userfiles_print(files(), &account, fd, add_refused, told));
-		assert_int_equal(errno, EIO);
+		printing_fails(fd, EIO);
 		assert_true(call_has_failed());
 		close(fd);
 	}
 }
 
 /* The guard must also notice that the line end it adds was not written. */
-static void
-line_end_that_cannot_be_written_is_a_failure(void **state)
+TEST_CASE(line_end_that_cannot_be_written_is_a_failure)
 {
 	struct rlimit was, limit;
 	int fd;
 
-	(void)state;
 	set_up("one", "two");
 	home_file("one", "1");
 	home_file("two", "2");
 	fd = open(tmp_path("out"), O_WRONLY | O_CREAT, 0600);
-	assert_return_code(getrlimit(RLIMIT_FSIZE, &was), errno);
+	assert_done(getrlimit(RLIMIT_FSIZE, &was));
 	limit = was;
 	limit.rlim_cur = 1;
 	signal(SIGXFSZ, SIG_IGN);
-	assert_return_code(setrlimit(RLIMIT_FSIZE, &limit), errno);
-	assert_false(userfiles_print(files(), &account, fd, add_refused, told));
-	assert_int_equal(errno, EFBIG);
-	assert_return_code(setrlimit(RLIMIT_FSIZE, &was), errno);
+	assert_done(setrlimit(RLIMIT_FSIZE, &limit));
+	printing_fails(fd, EFBIG);
+	assert_done(setrlimit(RLIMIT_FSIZE, &was));
 	close(fd);
 }
 
 /* /proc/PID/mem is a regular file whose first byte cannot be read. */
-static void
-read_error_is_the_end_of_the_file(void **state)
+TEST_CASE(read_error_is_the_end_of_the_file)
 {
-	(void)state;
 	set_up("/proc/self/mem", "two");
 	config.strictmodes = KV_STRICTMODES_NO;
 	home_file("two", "2\n");
@@ -682,16 +626,14 @@ read_error_is_the_end_of_the_file(void **state)
 	assert_contains(told, strerror(EIO));
 }
 
-static void
-no_descriptor_is_left_open(void **state)
+TEST_CASE(no_descriptor_is_left_open)
 {
 	size_t before;
 
-	(void)state;
 	set_up("one", "*");
 	home_file("one", "1\n");
 	home_file("bad", "x\n");
-	assert_return_code(chmod(tmp_path("home/bad"), 0666), errno);
+	assert_done(chmod(tmp_path("home/bad"), 0666));
 	before = count_descriptors();
 	prints_text("1\n1\n");
 	assert_int_equal(count_descriptors(), before);
@@ -712,15 +654,11 @@ lists(const struct blob *blob)
 	return found;
 }
 
-static void
-plain_key_is_found_in_any_file(void **state)
+TEST_CASE(plain_key_is_found_in_any_file)
 {
 	const char *line;
 
-	(void)state;
 	set_up("one", "two");
-	testkey_new(&k, KV_KEY_ED25519);
-	testkey_new(&ca, KV_KEY_ED25519);
 	line = testkey_line(&k);
 	assert_false(lists(&k.blob));
 	home_file("one", format("# %s\n\n%s\n", line, rsa_line));
@@ -734,13 +672,11 @@ plain_key_is_found_in_any_file(void **state)
 	assert_true(lists(&k.blob));
 }
 
-static void
-key_is_found_whatever_its_encoding(void **state)
+TEST_CASE(key_is_found_whatever_its_encoding)
 {
 	static const uint8_t e[] = { 1, 0, 1 };
 	struct blob rsa = { 0 };
 
-	(void)state;
 	set_up("one", NULL);
 	blob_of_line(rsa_line, &rsa);
 	b.len = 0;
@@ -753,23 +689,18 @@ key_is_found_whatever_its_encoding(void **state)
 	assert_true(lists(&b));
 }
 
-static void
-certificate_is_found_by_its_ca(void **state)
+TEST_CASE(certificate_is_found_by_its_ca)
 {
 	const char *ca_line;
 
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
 	testkey_new(&ca, KV_KEY_ECDSA_P256);
 	testcert_new(&b, &k, &ca);
 	ca_line = testkey_line(&ca);
 	home_file("one", format("cert-authority %s\n", ca_line));
 	assert_true(lists(&b));
 	home_file("one",
-	    format("restrict,Cert-Authority,principals=\"a\" "
-		   "%s\n",
-		ca_line));
+	    format("restrict,Cert-Authority,principals=\"a\" %s\n", ca_line));
 	assert_true(lists(&b));
 	/* Another CA on the line does not list the certificate. */
 	home_file("one", format("cert-authority %s\n", rsa_line));
@@ -786,15 +717,12 @@ certificate_is_found_by_its_ca(void **state)
 	assert_true(lists(&b));
 }
 
-static void
-unreadable_lines_do_not_hide_the_rest(void **state)
+TEST_CASE(unreadable_lines_do_not_hide_the_rest)
 {
 	char *text = test_alloc(600 * 1024);
 	const char *line;
 
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
 	line = testkey_line(&k);
 	memset(text, 'x', 300 * 1024);
 	strcpy(text + 300 * 1024,
@@ -807,27 +735,20 @@ unreadable_lines_do_not_hide_the_rest(void **state)
 	assert_false(lists(&k.blob));
 }
 
-static void
-unreadable_file_does_not_hide_the_next(void **state)
+TEST_CASE(unreadable_file_does_not_hide_the_next)
 {
-	(void)state;
 	set_up("/proc/self/mem", "two");
 	config.strictmodes = KV_STRICTMODES_NO;
-	testkey_new(&k, KV_KEY_ED25519);
 	home_file("two", testkey_line(&k));
 	assert_true(lists(&k.blob));
 }
 
 /* sshd accepts a certificate by its CA's line only. */
-static void
-certificate_on_a_line_lists_nothing(void **state)
+TEST_CASE(certificate_on_a_line_lists_nothing)
 {
 	const char *name = "ssh-ed25519-cert-v01@openssh.com";
 
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
-	testkey_new(&ca, KV_KEY_ED25519);
 	testcert_new(&b, &k, &ca);
 	home_file("one",
 	    format("%s\ncert-authority %s\n", line_of(name, &b),
@@ -837,123 +758,85 @@ certificate_on_a_line_lists_nothing(void **state)
 }
 
 /* A file that could not be read may list the key; a missing file does not. */
-static void
-unread_file_leaves_it_unknown(void **state)
+TEST_CASE(unread_file_leaves_it_unknown)
 {
-	struct kv_sshkey offered;
-
-	(void)state;
 	set_up("/proc/self/mem", "missing");
 	config.strictmodes = KV_STRICTMODES_NO;
-	testkey_new(&k, KV_KEY_ED25519);
-	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "one/below-a-file";
 	home_file("one", "");
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_NO);
+	expect_listed(files(), KV_AUTHORIZED_NO);
 	/* A link to itself exists, and cannot be opened. */
-	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	assert_done(symlink("loop", tmp_path("home/loop")));
 	config.pattern[0] = "loop";
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "loop/*";
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "missing/*";
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_NO);
+	expect_listed(files(), KV_AUTHORIZED_NO);
 }
 
-static void
-refused_file_lists_nothing(void **state)
+TEST_CASE(refused_file_lists_nothing)
 {
-	struct kv_sshkey offered;
-
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
 	home_file("one", testkey_line(&k));
 	assert_true(lists(&k.blob));
-	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
+	assert_done(chmod(tmp_path("home/one"), 0666));
 	assert_false(lists(&k.blob));
 	/* It is no file of keys to sshd, so nothing is unknown. */
-	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_NO);
+	expect_listed(files(), KV_AUTHORIZED_NO);
 }
 
-static void
-key_is_found_before_other_lines(void **state)
+TEST_CASE(key_is_found_before_other_lines)
 {
-	(void)state;
 	set_up("one", "two");
-	testkey_new(&k, KV_KEY_ED25519);
 	home_file("one", format("%s\n%s\n", testkey_line(&k), rsa_line));
 	home_file("two", rsa_line);
 	assert_true(lists(&k.blob));
 }
 
 /* The guard must not search a file for longer than a login takes. */
-static void
-larger_files_are_not_searched(void **state)
+TEST_CASE(larger_files_are_not_searched)
 {
 	const off_t most = 64 * 1024 * 1024;
-	struct kv_sshkey offered;
 
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
-	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
 	home_file("one", format("%s\n", testkey_line(&k)));
-	assert_return_code(truncate(tmp_path("home/one"), most), errno);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_YES);
+	assert_done(truncate(tmp_path("home/one"), most));
+	expect_listed(files(), KV_AUTHORIZED_YES);
 	for (int n = 1; n <= 2; n++) {
 		fail_call("lseek", n, EIO);
-		assert_int_equal(userfiles_list_key(files(), &account,
-				     &offered),
-		    KV_AUTHORIZED_UNKNOWN);
+		expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 		assert_true(call_has_failed());
 	}
-	assert_return_code(truncate(tmp_path("home/one"), most + 1), errno);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	assert_done(truncate(tmp_path("home/one"), most + 1));
+	expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 }
 
 /* A file that was searched is printed from its begin. */
-static void
-open_files_are_read_twice(void **state)
+TEST_CASE(open_files_are_read_twice)
 {
 	const struct userfiles *ahead;
-	struct kv_sshkey offered;
 	const char *text;
 	int fd = open("/dev/null", O_WRONLY);
 
-	(void)state;
 	set_up("one", "two");
-	testkey_new(&k, KV_KEY_ED25519);
-	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
 	text = home_file("one", format("%s\n# more\n", testkey_line(&k)));
 	home_file("two", "2\n");
 	ahead = open_files();
 	assert_int_equal(ahead->n_open, 2);
 	/* Nothing is opened any more. */
-	assert_return_code(rename(text, tmp_path("moved")), errno);
-	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
-	    KV_AUTHORIZED_YES);
+	assert_done(rename(text, tmp_path("moved")));
+	expect_listed(ahead, KV_AUTHORIZED_YES);
 	text = format("%s\n# more\n2\n", testkey_line(&k));
 	prints_of(ahead, text, strlen(text));
-	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
-	    KV_AUTHORIZED_YES);
+	expect_listed(ahead, KV_AUTHORIZED_YES);
 	/* A file that cannot be read from its begin is not read at all. */
 	fail_call("lseek", 2, EIO);
 	assert_false(userfiles_print(ahead, &account, fd, add_refused, told));
 	assert_int_equal(errno, EIO);
 	fail_call("lseek", 1, EIO);
-	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	expect_listed(ahead, KV_AUTHORIZED_UNKNOWN);
 	close_files(ahead);
 	close(fd);
 }
@@ -966,13 +849,11 @@ opens_ahead(struct userfiles *named)
 }
 
 /* These are opened one by one, as they were always. */
-static void
-too_many_files_are_not_kept_open(void **state)
+TEST_CASE(too_many_files_are_not_kept_open)
 {
 	static struct userfiles named;
 	int before = dup(0), after;
 
-	(void)state;
 	set_up("file*", "two");
 	for (int i = 0; i < USERFILES_OPEN_MAX; i++)
 		home_file(format("file%02d", i), "x\n");
@@ -1000,17 +881,13 @@ too_many_files_are_not_kept_open(void **state)
 }
 
 /* Lines of two MiB are told apart from keys; the rest is searched. */
-static void
-key_is_found_after_a_line_that_is_too_long(void **state)
+TEST_CASE(key_is_found_after_a_line_that_is_too_long)
 {
 	size_t len = 2 * 1024 * 1024 + 10;
-	struct kv_sshkey offered;
 	const char *key_line;
 	char *text;
 
-	(void)state;
 	set_up("one", NULL);
-	testkey_new(&k, KV_KEY_ED25519);
 	text = test_alloc(len + 4096);
 	memset(text, 'x', len);
 	strcpy(text + len, format("\n%s\n", testkey_line(&k)));
@@ -1029,68 +906,13 @@ key_is_found_after_a_line_that_is_too_long(void **state)
 	memset(text, 'x', len + 1);
 	text[len + 1] = '\0';
 	home_file("one", text);
-	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
+	expect_listed(files(), KV_AUTHORIZED_UNKNOWN);
 }
 
-static void
-nothing_lists_a_key_that_could_not_be_parsed(void **state)
+TEST_CASE(nothing_lists_a_key_that_could_not_be_parsed)
 {
-	const struct kv_sshkey offered = { .is_cert = true };
-
-	(void)state;
 	set_up("one", NULL);
+	offered = (struct kv_sshkey){ .is_cert = true };
 	home_file("one", format("\n# x\ncert-authority %s\n", rsa_line));
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_NO);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(files_are_printed_in_order),
-		TEST(expanded_names_are_taken_as_they_are),
-		TEST(bytes_are_left_alone),
-		TEST(large_files_are_printed_whole),
-		TEST(interrupted_calls_are_made_again),
-		TEST(link_to_itself_is_told),
-		TEST(files_are_kept_apart),
-		TEST(missing_files_are_empty),
-		TEST(refused_files_are_left_out_and_told),
-		TEST(refused_file_after_a_missing_one_is_told),
-		TEST(fifos_and_directories_are_told),
-		TEST(wildcards_stand_for_every_file_they_match),
-		TEST(output_of_a_pattern_that_cannot_be_written_is_a_failure),
-		TEST(wildcards_are_read_as_sshd_does),
-		TEST(backslash_at_the_end_is_one),
-		TEST(places_that_cannot_be_searched_are_told_once),
-		TEST(wildcards_stand_for_many_files),
-		TEST(without_memory_for_wildcards_printing_fails),
-		TEST(wildcards_are_only_where_they_are_wanted),
-		TEST(wildcards_from_tokens_are_none),
-		TEST(overlong_paths_are_told),
-		TEST(output_that_cannot_be_written_is_a_failure),
-		TEST(every_write_that_fails_is_a_failure),
-		TEST(line_end_that_cannot_be_written_is_a_failure),
-		TEST(read_error_is_the_end_of_the_file),
-		TEST(no_descriptor_is_left_open),
-		TEST(plain_key_is_found_in_any_file),
-		TEST(key_is_found_whatever_its_encoding),
-		TEST(certificate_is_found_by_its_ca),
-		TEST(certificate_on_a_line_lists_nothing),
-		TEST(unreadable_lines_do_not_hide_the_rest),
-		TEST(unreadable_file_does_not_hide_the_next),
-		TEST(unread_file_leaves_it_unknown),
-		TEST(refused_file_lists_nothing),
-		TEST(key_is_found_before_other_lines),
-		TEST(larger_files_are_not_searched),
-		TEST(open_files_are_read_twice),
-		TEST(too_many_files_are_not_kept_open),
-		TEST(key_is_found_after_a_line_that_is_too_long),
-		TEST(nothing_lists_a_key_that_could_not_be_parsed),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
+	expect_listed(files(), KV_AUTHORIZED_NO);
 }

@@ -3,8 +3,6 @@
 
 #include "testlib.h"
 
-#include <string.h>
-
 static char value[HTTP_VALUE_BYTES];
 
 static void
@@ -24,10 +22,8 @@ header(const char *line, const char *want)
 	assert_string_equal(value, want);
 }
 
-static void
-value_is_taken_without_blanks_around_it(void **state)
+TEST_CASE(value_is_taken_without_blanks_around_it)
 {
-	(void)state;
 	header("ETag: \"abc\"\r\n", "\"abc\"");
 	header("etag:\"abc\"\n", "\"abc\"");
 	header("ETAG: \t W/\"a b\" \t\r\n", "W/\"a b\"");
@@ -35,10 +31,8 @@ value_is_taken_without_blanks_around_it(void **state)
 	header("ETag: \r\n", "");
 }
 
-static void
-other_headers_are_passed_over(void **state)
+TEST_CASE(other_headers_are_passed_over)
 {
-	(void)state;
 	header("ETags: \"abc\"\r\n", "before");
 	header("X-ETag: \"abc\"\r\n", "before");
 	header("ETag \"abc\"\r\n", "before");
@@ -48,12 +42,10 @@ other_headers_are_passed_over(void **state)
 	header("\r\n", "before");
 }
 
-static void
-value_that_could_not_be_sent_back_is_empty(void **state)
+TEST_CASE(value_that_could_not_be_sent_back_is_empty)
 {
 	char line[HTTP_VALUE_BYTES + 16];
 
-	(void)state;
 	header("ETag: \"a\tb\"\r\n", "");
 	header("ETag: \"a\x7f\"\r\n", "");
 	header("ETag: \"\xc3\xa4\"\r\n", "");
@@ -70,12 +62,10 @@ value_that_could_not_be_sent_back_is_empty(void **state)
 	}
 }
 
-static void
-safe_values_are_printable_and_short(void **state)
+TEST_CASE(safe_values_are_printable_and_short)
 {
 	char text[HTTP_VALUE_BYTES + 1];
 
-	(void)state;
 	assert_true(http_value_is_safe(""));
 	assert_true(http_value_is_safe("W/\"a b~\""));
 	assert_false(http_value_is_safe("a\r\nX: y"));
@@ -90,38 +80,6 @@ safe_values_are_printable_and_short(void **state)
 }
 
 static void
-only_strong_etags_are_strong(void **state)
-{
-	(void)state;
-	assert_true(http_etag_is_strong("\"\""));
-	assert_true(http_etag_is_strong("\"abc\""));
-	assert_false(http_etag_is_strong("W/\"abc\""));
-	assert_false(http_etag_is_strong("w/\"abc\""));
-	assert_false(http_etag_is_strong("abc"));
-	assert_false(http_etag_is_strong("\"abc"));
-	assert_false(http_etag_is_strong("\""));
-	assert_false(http_etag_is_strong(""));
-}
-
-static void
-range_begins_where_it_says(void **state)
-{
-	static const char *const bad[] = { "", "bytes", "bytes ", "bytes -5/9",
-		"bytes */9", "bytes 5", "bytes 5/9", "bytes  5-8/9",
-		"bytes +5-8/9", "bytes -5-8/9", "bits 5-8/9", "5-8/9",
-		"bytes 99999999999999999999-8/9" };
-
-	(void)state;
-	assert_int_equal(http_range_start("bytes 0-8/9"), 0);
-	assert_int_equal(http_range_start("bytes 5-8/9"), 5);
-	assert_int_equal(http_range_start("Bytes 5-8/*"), 5);
-	assert_int_equal(http_range_start("bytes 8589934592-8589934593/*"),
-	    8589934592);
-	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(http_range_start(bad[i]), -1);
-}
-
-static void
 keep_mutant(const uint8_t *p, size_t len, void *arg)
 {
 	(void)arg;
@@ -129,27 +87,9 @@ keep_mutant(const uint8_t *p, size_t len, void *arg)
 	assert_true(http_value_is_safe(value));
 }
 
-static void
-mutants_of_a_header_are_survived(void **state)
+TEST_CASE(mutants_of_a_header_are_survived)
 {
 	static const char line[] = "ETag: W/\"some value\"\r\n";
 
-	(void)state;
 	for_each_mutant(line, sizeof(line) - 1, keep_mutant, NULL);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(value_is_taken_without_blanks_around_it),
-		TEST(other_headers_are_passed_over),
-		TEST(value_that_could_not_be_sent_back_is_empty),
-		TEST(safe_values_are_printable_and_short),
-		TEST(only_strong_etags_are_strong),
-		TEST(range_begins_where_it_says),
-		TEST(mutants_of_a_header_are_survived),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

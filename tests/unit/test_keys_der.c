@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/der_element.h"
 
-#include <string.h>
-
 #include "testlib.h"
 
 /* A SEQUENCE of len bytes, whose length is in n bytes; 0: in the tag's next. */
@@ -19,8 +17,7 @@ make_element(uint8_t *p, size_t len, size_t n)
 	return (size_t)(p - start) + len;
 }
 
-static void
-only_the_shortest_length_is_der(void **state)
+TEST_CASE(only_the_shortest_length_is_der)
 {
 	static const struct {
 		size_t len, n;
@@ -28,7 +25,6 @@ only_the_shortest_length_is_der(void **state)
 		{ 256, 2 }, { 65535, 2 }, { 65536, 3 } };
 	static uint8_t p[70000];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(elements); i++) {
 		for (size_t n = elements[i].n; n <= 4; n++) {
 			size_t have = make_element(p, elements[i].len, n);
@@ -47,13 +43,11 @@ only_the_shortest_length_is_der(void **state)
 	}
 }
 
-static void
-an_element_that_is_not_whole_is_none(void **state)
+TEST_CASE(an_element_that_is_not_whole_is_none)
 {
 	uint8_t p[300];
 	size_t have = make_element(p, 200, 1);
 
-	(void)state;
 	for (size_t n = 0; n < have; n++) {
 		struct kv_bytes b = { exact_copy(p, n), n }, content;
 		struct kv_span data = { b.p, n };
@@ -66,8 +60,7 @@ an_element_that_is_not_whole_is_none(void **state)
 	}
 }
 
-static void
-the_indefinite_length_of_ber_is_told_apart(void **state)
+TEST_CASE(the_indefinite_length_of_ber_is_told_apart)
 {
 	const uint8_t p[] = { DER_SEQUENCE, 0x80, 0, 0 };
 	const uint8_t long_one[] = { DER_SEQUENCE, 0x85, 0, 0, 0, 0, 1, 'x' };
@@ -75,23 +68,10 @@ the_indefinite_length_of_ber_is_told_apart(void **state)
 	uint8_t tag;
 	size_t len;
 
-	(void)state;
 	assert_int_equal(der_get_header(&data, &tag, &len), DER_WHOLE);
 	assert_true(len == SIZE_MAX);
 	data = (struct kv_span){ p, sizeof(p) };
 	assert_false(der_get_element(&data, &tag, &content));
 	data = (struct kv_span){ long_one, sizeof(long_one) };
 	assert_int_equal(der_get_header(&data, &tag, &len), DER_BAD);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(only_the_shortest_length_is_der),
-		TEST(an_element_that_is_not_whole_is_none),
-		TEST(the_indefinite_length_of_ber_is_told_apart),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/kind.h"
 
-#include <string.h>
-
 #include "testlib.h"
 
 /* The lines of problems, in order: "3 5 ". */
@@ -31,13 +29,11 @@ add_empty(struct kind *k, struct found *f, uint64_t line)
 	kind_add_empty(k, KV_ERR_LINE_NO_KEY, f);
 }
 
-static void
-in_a_file_of_keys_lines_without_one_are_problems(void **state)
+TEST_CASE(in_a_file_of_keys_lines_without_one_are_problems)
 {
 	struct found f = start();
 	struct kind k = { 0 };
 
-	(void)state;
 	add_empty(&k, &f, 3);
 	add_empty(&k, &f, 5);
 	assert_string_equal(seen, "");
@@ -49,13 +45,11 @@ in_a_file_of_keys_lines_without_one_are_problems(void **state)
 	assert_string_equal(seen, "3 5 ");
 }
 
-static void
-in_another_text_they_are_none(void **state)
+TEST_CASE(in_another_text_they_are_none)
 {
 	struct found f = start();
 	struct kind k = { 0 };
 
-	(void)state;
 	add_empty(&k, &f, 3);
 	kind_add_block(&k, &f);
 	assert_int_equal(k.is, KIND_TEXT);
@@ -64,13 +58,11 @@ in_another_text_they_are_none(void **state)
 	assert_string_equal(seen, "");
 }
 
-static void
-a_file_without_a_key_is_one_problem(void **state)
+TEST_CASE(a_file_without_a_key_is_one_problem)
 {
 	struct found f = start();
 	struct kind k = { 0 };
 
-	(void)state;
 	add_empty(&k, &f, 3);
 	kind_finish(&k, &f);
 	assert_string_equal(seen, "3 ");
@@ -81,31 +73,16 @@ a_file_without_a_key_is_one_problem(void **state)
 	assert_string_equal(seen, "0 ");
 }
 
-static void
-so_many_lines_without_a_key_are_another_text(void **state)
+TEST_CASE(so_many_lines_without_a_key_are_another_text)
 {
 	struct found f = start();
 	struct kind k = { 0 };
 	uint64_t line = 0;
 
-	(void)state;
 	while (k.is == KIND_UNKNOWN && line < 100000)
 		add_empty(&k, &f, ++line);
 	assert_int_equal(k.is, KIND_TEXT);
 	assert_int_equal(line, 10001);
 	kind_finish(&k, &f);
 	assert_string_equal(seen, "0 ");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(in_a_file_of_keys_lines_without_one_are_problems),
-		TEST(in_another_text_they_are_none),
-		TEST(a_file_without_a_key_is_one_problem),
-		TEST(so_many_lines_without_a_key_are_another_text),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

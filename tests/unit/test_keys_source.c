@@ -3,11 +3,7 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "testlib.h"
@@ -33,7 +29,7 @@ start(int fd)
 	struct stat st;
 
 	counted = waits = 0;
-	assert_return_code(fstat(fd, &st), errno);
+	assert_done(fstat(fd, &st));
 	s.regular = S_ISREG(st.st_mode);
 	s.size = (uint64_t)st.st_size;
 	return s;
@@ -87,19 +83,16 @@ expect_failure(struct source *s, const struct source_yield *yield,
 	close(s->fd);
 }
 
-static void
-a_file_is_read_to_its_end_and_counted(void **state)
+TEST_CASE(a_file_is_read_to_its_end_and_counted)
 {
 	struct source s = start_file(TEXT, strlen(TEXT));
 
-	(void)state;
 	expect_text(&s, TEXT);
 	assert_int_equal(counted, strlen(TEXT));
 	assert_int_equal(waits, 0);
 }
 
-static void
-what_a_pipe_holds_comes_before_a_wait(void **state)
+TEST_CASE(what_a_pipe_holds_comes_before_a_wait)
 {
 	const struct source_yield none = { 0 };
 	struct source s;
@@ -107,8 +100,7 @@ what_a_pipe_holds_comes_before_a_wait(void **state)
 	int p[2];
 	size_t n;
 
-	(void)state;
-	assert_return_code(pipe(p), errno);
+	assert_done(pipe(p));
 	s = start(p[0]);
 	assert_int_equal(write(p[1], TEXT, 9), 9);
 	source_poll(&s);
@@ -126,8 +118,7 @@ what_a_pipe_holds_comes_before_a_wait(void **state)
 	close(p[0]);
 }
 
-static void
-gzip_and_utf_16_in_it_are_unpacked(void **state)
+TEST_CASE(gzip_and_utf_16_in_it_are_unpacked)
 {
 	const char *path = tmp_file("file", "", 0);
 	uint8_t wide[2 * sizeof(TEXT)], buf[256], *start_bytes;
@@ -136,7 +127,6 @@ gzip_and_utf_16_in_it_are_unpacked(void **state)
 	size_t n, len = 0;
 	gzFile z;
 
-	(void)state;
 	wide[len++] = 0xfe;
 	wide[len++] = 0xff;
 	for (const char *p = TEXT; *p != '\0'; p++) {
@@ -163,8 +153,7 @@ gzip_and_utf_16_in_it_are_unpacked(void **state)
 	expect_text(&s, TEXT);
 }
 
-static void
-damaged_gzip_says_why(void **state)
+TEST_CASE(damaged_gzip_says_why)
 {
 	static const uint8_t bad[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xff,
 		0xff, 0xff, 0xff };
@@ -173,15 +162,13 @@ damaged_gzip_says_why(void **state)
 	uint8_t buf[4];
 	size_t n;
 
-	(void)state;
 	source_poll(&s);
 	assert_true(source_read(&s, &none, buf, 4, &n));
 	assert_true(source_unpack(&s, UNPACK_GZIP, (struct kv_span){ buf, n }));
 	expect_failure(&s, &none, "its gzip data is damaged");
 }
 
-static void
-a_stream_without_a_key_has_an_end(void **state)
+TEST_CASE(a_stream_without_a_key_has_an_end)
 {
 	const struct source_yield many = { 3, SOURCE_KEYLESS_MAX_LINES + 1 };
 	const struct source_yield more = { 3, 2 * many.keyless + 1 };
@@ -190,8 +177,7 @@ a_stream_without_a_key_has_an_end(void **state)
 	size_t n;
 	int p[2];
 
-	(void)state;
-	assert_return_code(pipe(p), errno);
+	assert_done(pipe(p));
 	assert_int_equal(write(p[1], TEXT, 9), 9);
 	s = start(p[0]);
 	/* A key was found since: the lines before it do not count. */
@@ -200,7 +186,7 @@ a_stream_without_a_key_has_an_end(void **state)
 	expect_failure(&s, &more,
 	    "no key in 8 million lines of it; the rest was not read");
 	close(p[1]);
-	assert_return_code(pipe(p), errno);
+	assert_done(pipe(p));
 	assert_int_equal(write(p[1], TEXT, 9), 9);
 	s = start(p[0]);
 	s.keyless = SOURCE_KEYLESS_MAX_BYTES;
@@ -209,15 +195,13 @@ a_stream_without_a_key_has_an_end(void **state)
 	close(p[1]);
 }
 
-static void
-a_file_that_grows_without_end_is_given_up(void **state)
+TEST_CASE(a_file_that_grows_without_end_is_given_up)
 {
 	const struct source_yield many = { 0, 2 * SOURCE_KEYLESS_MAX_LINES };
 	struct source s = start_file(TEXT, strlen(TEXT));
 	uint8_t byte;
 	size_t n;
 
-	(void)state;
 	/* Lines without a key say nothing of a file: it has an end. */
 	source_poll(&s);
 	assert_true(source_read(&s, &many, &byte, 1, &n));
@@ -226,8 +210,7 @@ a_file_that_grows_without_end_is_given_up(void **state)
 	    "gets longer while it is read; the rest was not read");
 }
 
-static void
-a_hole_is_passed_over_but_for_its_last_steps(void **state)
+TEST_CASE(a_hole_is_passed_over_but_for_its_last_steps)
 {
 	const char *path = tmp_file("file", "", 0);
 	const off_t hole = 64 * STEP;
@@ -236,9 +219,8 @@ a_hole_is_passed_over_but_for_its_last_steps(void **state)
 	size_t len;
 	int fd;
 
-	(void)state;
-	assert_return_code(fd = open(path, O_RDWR), errno);
-	assert_return_code(ftruncate(fd, hole), errno);
+	assert_done(fd = open(path, O_RDWR));
+	assert_done(ftruncate(fd, hole));
 	assert_int_equal(pwrite(fd, TEXT, 9, hole), 9);
 	s = start(fd);
 	assert_true(source_skip_hole(&s, STEP));
@@ -249,20 +231,4 @@ a_hole_is_passed_over_but_for_its_last_steps(void **state)
 	assert_int_equal(s.total, hole + 9);
 	assert_int_equal(counted, s.total);
 	close(fd);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_is_read_to_its_end_and_counted),
-		TEST(what_a_pipe_holds_comes_before_a_wait),
-		TEST(gzip_and_utf_16_in_it_are_unpacked),
-		TEST(damaged_gzip_says_why),
-		TEST(a_stream_without_a_key_has_an_end),
-		TEST(a_file_that_grows_without_end_is_given_up),
-		TEST(a_hole_is_passed_over_but_for_its_last_steps),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "keys/utf16.h"
 
-#include <string.h>
-
 #include "testlib.h"
 
 static uint8_t out[256];
@@ -41,10 +39,8 @@ expect(const char *units, size_t len, const char *want)
 #define EXPECT(units, want) expect(units, sizeof(units) - 1, want)
 
 /* The wanted bytes are what Python's codec gives. */
-static void
-letters_of_each_length_are_converted(void **state)
+TEST_CASE(letters_of_each_length_are_converted)
 {
-	(void)state;
 	EXPECT("\0a\0\xe9\x20\xac\xd8\x3d\xde\x00\0z",
 	    "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z");
 	EXPECT("\xfe\xff\0a\xfe\xff\0b",
@@ -52,37 +48,31 @@ letters_of_each_length_are_converted(void **state)
 	    "b");
 }
 
-static void
-a_surrogate_alone_stays_one_letter(void **state)
+TEST_CASE(a_surrogate_alone_stays_one_letter)
 {
-	(void)state;
 	EXPECT("\xd8\x3d\0a",
 	    "\xed\xa0\xbd"
 	    "a");
 	EXPECT("\xde\x00\xd8\x3d", "\xed\xb8\x80\xed\xa0\xbd");
 }
 
-static void
-half_a_unit_at_the_end_is_left(void **state)
+TEST_CASE(half_a_unit_at_the_end_is_left)
 {
 	struct utf16 u = { .big = false };
 	struct kv_span in = { (const uint8_t *)"a\0b", 3 };
 
-	(void)state;
 	assert_int_equal(utf16_convert(&u, &in, false, false, out, sizeof(out)),
 	    1);
 	assert_int_equal(in.len, 1);
 	assert_int_equal(out[0], 'a');
 }
 
-static void
-text_of_8_bits_is_noticed_and_a_drawn_line_is_not(void **state)
+TEST_CASE(text_of_8_bits_is_noticed_and_a_drawn_line_is_not)
 {
 	struct utf16 u = { .big = false };
 	struct kv_span in;
 	uint8_t drawn[2 * 64];
 
-	(void)state;
 	memset(drawn, 'U', sizeof(drawn));
 	in = (struct kv_span){ drawn, sizeof(drawn) };
 	(void)utf16_convert(&u, &in, false, true, out, sizeof(out));
@@ -94,12 +84,10 @@ text_of_8_bits_is_noticed_and_a_drawn_line_is_not(void **state)
 	assert_true(utf16_is_ascii(&u));
 }
 
-static void
-the_start_tells_the_order_of_bytes(void **state)
+TEST_CASE(the_start_tells_the_order_of_bytes)
 {
 	bool big = true;
 
-	(void)state;
 	assert_true(utf16_is_start(
 	    (struct kv_span){ (const uint8_t *)"s\0s\0h\0-\0", 8 }, &big));
 	assert_false(big);
@@ -112,18 +100,4 @@ the_start_tells_the_order_of_bytes(void **state)
 		&big));
 	assert_false(utf16_is_start(
 	    (struct kv_span){ (const uint8_t *)"s\0s\0h\0\1\0", 8 }, &big));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(letters_of_each_length_are_converted),
-		TEST(a_surrogate_alone_stays_one_letter),
-		TEST(half_a_unit_at_the_end_is_left),
-		TEST(text_of_8_bits_is_noticed_and_a_drawn_line_is_not),
-		TEST(the_start_tells_the_order_of_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

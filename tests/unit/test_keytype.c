@@ -4,7 +4,6 @@
 #include "testlib.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #define CERT "-cert-v01@openssh.com"
 
@@ -62,20 +61,16 @@ assert_unknown(const char *name, size_t len)
 		fail_msg("known: %s", name);
 }
 
-static void
-every_name_is_known(void **state)
+TEST_CASE(every_name_is_known)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		assert_known(names[i].name, names[i].type, false);
 		assert_known(names[i].cert, names[i].type, true);
 	}
 }
 
-static void
-names_are_exact(void **state)
+TEST_CASE(names_are_exact)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		size_t len = strlen(names[i].name);
 		char *other = format("%s", names[i].name);
@@ -96,10 +91,8 @@ names_are_exact(void **state)
 	assert_unknown("sk-ssh-ed25519", 14);
 }
 
-static void
-short_names_are_none_outside_a_blob(void **state)
+TEST_CASE(short_names_are_none_outside_a_blob)
 {
-	(void)state;
 	assert_unknown("RSA", 3);
 	assert_unknown("ECDSA", 5);
 	assert_unknown("ED25519", 7);
@@ -118,10 +111,8 @@ assert_short(const char *name, enum kv_keytype type, bool want_any_curve)
 	assert_int_equal(any_curve, want_any_curve);
 }
 
-static void
-short_names_in_a_blob_have_any_case(void **state)
+TEST_CASE(short_names_in_a_blob_have_any_case)
 {
-	(void)state;
 	assert_short("RSA", KV_KEY_RSA, false);
 	assert_short("rsa", KV_KEY_RSA, false);
 	assert_short("rSa", KV_KEY_RSA, false);
@@ -137,25 +128,13 @@ short_names_in_a_blob_have_any_case(void **state)
 	assert_short("ecdsa-sk", KV_KEY_SK_ECDSA_P256, false);
 }
 
-static void
-other_names_in_a_blob_are_unknown(void **state)
+TEST_CASE(other_names_in_a_blob_are_unknown)
 {
-	static const char *const unknown[] = {
-		"",
-		"R",
-		"RS",
-		"RSAA",
-		"RSA-CERT",
-		"rsa-cert",
-		"ED25519-CERT",
-		"RSA ",
-		"SSH-RSA",
-		"ssh-rsa1",
-		"NULL",
-	};
+	static const char *const unknown[] = { "", "R", "RS", "RSAA",
+		"RSA-CERT", "rsa-cert", "ED25519-CERT", "RSA ", "SSH-RSA",
+		"ssh-rsa1", "NULL" };
 	bool any_curve;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(unknown); i++) {
 		size_t len = strlen(unknown[i]);
 		struct kv_span s = { exact_copy(unknown[i], len), len };
@@ -166,10 +145,8 @@ other_names_in_a_blob_are_unknown(void **state)
 	}
 }
 
-static void
-canonical_names_name_their_type(void **state)
+TEST_CASE(canonical_names_name_their_type)
 {
-	(void)state;
 	for (int t = KV_KEY_RSA; t <= KV_KEY_MLDSA44_ED25519_OLD; t++) {
 		const char *name = kv_keytype_name((enum kv_keytype)t);
 		const struct kv_keyname *kn = kv_keyname_find(span_of(name));
@@ -184,8 +161,7 @@ canonical_names_name_their_type(void **state)
 	    "sk-ecdsa-sha2-nistp256@openssh.com");
 }
 
-static void
-curves_have_names_and_point_sizes(void **state)
+TEST_CASE(curves_have_names_and_point_sizes)
 {
 	static const struct {
 		enum kv_keytype type;
@@ -197,18 +173,10 @@ curves_have_names_and_point_sizes(void **state)
 		{ KV_KEY_ECDSA_P521, "nistp521", 133 },
 		{ KV_KEY_SK_ECDSA_P256, "nistp256", 65 },
 	};
-	static const enum kv_keytype others[] = {
-		KV_KEY_NONE,
-		KV_KEY_RSA,
-		KV_KEY_DSA,
-		KV_KEY_ED25519,
-		KV_KEY_ED448,
-		KV_KEY_SK_ED25519,
-		KV_KEY_MLDSA44_ED25519,
-		KV_KEY_MLDSA44_ED25519_OLD,
-	};
+	static const enum kv_keytype others[] = { KV_KEY_NONE, KV_KEY_RSA,
+		KV_KEY_DSA, KV_KEY_ED25519, KV_KEY_ED448, KV_KEY_SK_ED25519,
+		KV_KEY_MLDSA44_ED25519, KV_KEY_MLDSA44_ED25519_OLD };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(curves); i++) {
 		assert_string_equal(kv_keytype_curve(curves[i].type),
 		    curves[i].curve);
@@ -222,34 +190,15 @@ curves_have_names_and_point_sizes(void **state)
 }
 
 /* A type that the local sshd knows must never be "unsupported". */
-static void
-every_name_of_the_local_ssh_is_known(void **state)
+TEST_CASE(every_name_of_the_local_ssh_is_known)
 {
 	char *text = output_of("ssh -Q key; ssh -Q sig"), *save = NULL;
 	size_t n = 0;
 
-	(void)state;
 	for (char *name = strtok_r(text, "\n", &save); name != NULL;
 	     name = strtok_r(NULL, "\n", &save), n++) {
 		if (kv_keyname_find(span_of(name)) == NULL)
 			fail_msg("unknown: %s", name);
 	}
 	assert_true(n > 10);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(every_name_is_known),
-		TEST(names_are_exact),
-		TEST(short_names_are_none_outside_a_blob),
-		TEST(short_names_in_a_blob_have_any_case),
-		TEST(other_names_in_a_blob_are_unknown),
-		TEST(canonical_names_name_their_type),
-		TEST(curves_have_names_and_point_sizes),
-		TEST(every_name_of_the_local_ssh_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

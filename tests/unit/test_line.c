@@ -5,14 +5,8 @@
 #include "testlib.h"
 
 #include <openssl/bn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kv_fingerprint.h"
-
-#define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 
 static uint8_t blob[KV_BLOB_MAX_BYTES];
 static struct kv_line line;
@@ -45,7 +39,7 @@ expect(const char *text, enum kv_keytype type, const char *options,
 static void
 expect_blank(const void *text, size_t len)
 {
-	assert_err(parse(text, len), KV_OK);
+	assert_ok(parse(text, len));
 	assert_true(line.is_blank);
 	assert_int_equal(line.key.key.type, KV_KEY_NONE);
 }
@@ -61,10 +55,8 @@ refused(const char *text, enum kv_err err)
 	assert_false(line.is_blank);
 }
 
-static void
-plain_lines_are_read(void **state)
+TEST_CASE(plain_lines_are_read)
 {
-	(void)state;
 	expect(rsa_line, KV_KEY_RSA, "", "");
 	assert_span_is(line.type, "ssh-rsa");
 	assert_span_is(line.base64, rsa_line + 8);
@@ -76,10 +68,8 @@ plain_lines_are_read(void **state)
 	    "two words");
 }
 
-static void
-lines_of_every_type_are_read(void **state)
+TEST_CASE(lines_of_every_type_are_read)
 {
-	(void)state;
 	for (int t = FIRST_TYPE; t <= LAST_TYPE; t++) {
 		testkey_new(&k, (enum kv_keytype)t);
 		testkey_new(&ca, KV_KEY_ED25519);
@@ -95,12 +85,10 @@ lines_of_every_type_are_read(void **state)
 	}
 }
 
-static void
-blanks_and_tabs_separate_fields(void **state)
+TEST_CASE(blanks_and_tabs_separate_fields)
 {
 	const char *text = rsa_line + 8;
 
-	(void)state;
 	expect(format("ssh-rsa\t%s", text), KV_KEY_RSA, "", "");
 	expect(format("ssh-rsa \t  %s\t \tx", text), KV_KEY_RSA, "", "x");
 	expect(format(" \t ssh-rsa %s", text), KV_KEY_RSA, "", "");
@@ -117,46 +105,32 @@ blanks_and_tabs_separate_fields(void **state)
 	refused(format("\fssh-rsa %s", text), KV_ERR_LINE_NO_KEY);
 }
 
-static void
-empty_lines_and_comments_are_blank(void **state)
+TEST_CASE(empty_lines_and_comments_are_blank)
 {
-	static const char *const blank[] = {
-		"",
-		" ",
-		"\t \t",
-		"\r",
-		" \t\r",
-		"#",
-		"# comment",
-		" \t# comment",
-		"#ssh-rsa AAAA",
-	};
+	static const char *const blank[] = { "", " ", "\t \t", "\r", " \t\r",
+		"#", "# comment", " \t# comment", "#ssh-rsa AAAA" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(blank); i++)
 		expect_blank(blank[i], strlen(blank[i]));
 	expect_blank(format("#%s", rsa_line), strlen(rsa_line) + 1);
 	expect_blank("\0", 1);
-	assert_err(kv_line_parse((struct kv_span){ NULL, 0 }, blob,
-		       sizeof(blob), &line),
-	    KV_OK);
+	assert_ok(kv_line_parse((struct kv_span){ NULL, 0 }, blob, sizeof(blob),
+	    &line));
 	assert_true(line.is_blank);
 }
 
-static void
-nul_ends_a_line(void **state)
+TEST_CASE(nul_ends_a_line)
 {
 	char *text = format("%s comment", rsa_line);
 	size_t len = strlen(rsa_line);
 
-	(void)state;
 	text[len] = '\0';
-	assert_err(parse(text, len + 8), KV_OK);
+	assert_ok(parse(text, len + 8));
 	assert_int_equal(line.key.key.type, KV_KEY_RSA);
 	assert_int_equal(line.comment.len, 0);
 	text[len] = ' ';
 	text[len + 3] = '\0';
-	assert_err(parse(text, len + 8), KV_OK);
+	assert_ok(parse(text, len + 8));
 	assert_span_is(line.comment, "co");
 	/* A NUL before the end of the key leaves no good key. */
 	text[100] = '\0';
@@ -168,32 +142,26 @@ nul_ends_a_line(void **state)
 	expect_blank(" \0x", 3);
 }
 
-static void
-carriage_return_before_the_end_is_ignored(void **state)
+TEST_CASE(carriage_return_before_the_end_is_ignored)
 {
-	(void)state;
 	expect(format("%s\r", rsa_line), KV_KEY_RSA, "", "");
 	expect(format("%s x\r", rsa_line), KV_KEY_RSA, "", "x");
 	expect(format("restrict %s\r", ec_line), KV_KEY_ECDSA_P256, "restrict",
 	    "");
 }
 
-static void
-byte_order_mark_is_none_of_the_line(void **state)
+TEST_CASE(byte_order_mark_is_none_of_the_line)
 {
-	(void)state;
 	refused(format("\xef\xbb\xbf%s", rsa_line), KV_ERR_LINE_NO_KEY);
 	/* Before options, the byte order mark is part of the first option. */
 	expect(format("\xef\xbb\xbfrestrict %s", rsa_line), KV_KEY_RSA,
 	    "\xef\xbb\xbfrestrict", "");
 }
 
-static void
-some_control_bytes_mean_nothing_in_base64(void **state)
+TEST_CASE(some_control_bytes_mean_nothing_in_base64)
 {
 	static const char blanks[] = "\r\v\f";
 
-	(void)state;
 	for (const char *c = blanks; *c != '\0'; c++) {
 		expect(format("%.100s%c%s", rsa_line, *c, rsa_line + 100),
 		    KV_KEY_RSA, "", "");
@@ -203,12 +171,10 @@ some_control_bytes_mean_nothing_in_base64(void **state)
 	}
 }
 
-static void
-broken_base64_is_told(void **state)
+TEST_CASE(broken_base64_is_told)
 {
 	size_t len = strlen(ec_line);
 
-	(void)state;
 	refused(format("%.*s", (int)len - 1, ec_line), KV_ERR_BASE64);
 	refused(format("%s=", ec_line), KV_ERR_BASE64);
 	refused(format("%.*sl=", (int)len - 2, ec_line), KV_ERR_BASE64);
@@ -217,10 +183,8 @@ broken_base64_is_told(void **state)
 	refused(format("restrict %s=", ec_line), KV_ERR_BASE64);
 }
 
-static void
-broken_keys_are_told(void **state)
+TEST_CASE(broken_keys_are_told)
 {
-	(void)state;
 	blob_of_line(rsa_line, &b);
 	b.len--;
 	refused(line_of("ssh-rsa", &b), KV_ERR_TRUNCATED);
@@ -233,29 +197,14 @@ broken_keys_are_told(void **state)
 	refused("ssh-rsa \v", KV_ERR_TRUNCATED);
 }
 
-static void
-options_are_cut_off(void **state)
+TEST_CASE(options_are_cut_off)
 {
-	static const char *const options[] = {
-		"restrict",
-		"no-pty,no-x11-forwarding",
-		",restrict",
-		"restrict,",
-		"a,,b",
-		",",
-		"command=\"a b\"",
-		"command=\"a \\\" b\",from=\"c d\"",
-		"x=\"\"",
-		"\"",
-		"environment=\"A=#b\"",
-		"a\\b",
-		"\\\"",
-		"=\"\t\"",
-		"cert-authority",
-		"# comment",
-	};
+	static const char *const options[] = { "restrict",
+		"no-pty,no-x11-forwarding", ",restrict", "restrict,", "a,,b",
+		",", "command=\"a b\"", "command=\"a \\\" b\",from=\"c d\"",
+		"x=\"\"", "\"", "environment=\"A=#b\"", "a\\b", "\\\"",
+		"=\"\t\"", "cert-authority", "# comment" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(options); i++) {
 		const char *text = format("%s %s c", options[i], rsa_line);
 
@@ -269,10 +218,8 @@ options_are_cut_off(void **state)
 }
 
 /* sshd has one escape, \": in "A\\" the second backslash escapes the quote. */
-static void
-backslash_escapes_nothing_but_a_quote(void **state)
+TEST_CASE(backslash_escapes_nothing_but_a_quote)
 {
-	(void)state;
 	expect(format("command=\"echo A\\\\\" %s B\" %s", rsa_line, ec_line),
 	    KV_KEY_ECDSA_P256,
 	    format("command=\"echo A\\\\\" %s B\"", rsa_line), "");
@@ -286,10 +233,8 @@ backslash_escapes_nothing_but_a_quote(void **state)
 	refused(format("a\\\"\"b %s", ec_line), KV_ERR_LINE_QUOTE);
 }
 
-static void
-unterminated_quotes_are_refused(void **state)
+TEST_CASE(unterminated_quotes_are_refused)
 {
-	(void)state;
 	refused(format("command=\"x %s", rsa_line), KV_ERR_LINE_QUOTE);
 	refused(format("command=\"x\\\" %s", rsa_line), KV_ERR_LINE_QUOTE);
 	refused("\"", KV_ERR_LINE_QUOTE);
@@ -297,10 +242,8 @@ unterminated_quotes_are_refused(void **state)
 	refused("a=\"\\\"", KV_ERR_LINE_QUOTE);
 }
 
-static void
-known_hosts_lines_have_the_same_shape(void **state)
+TEST_CASE(known_hosts_lines_have_the_same_shape)
 {
-	(void)state;
 	expect(format("host.example,192.0.2.7 %s", ec_line), KV_KEY_ECDSA_P256,
 	    "host.example,192.0.2.7", "");
 	expect(format("[host]:2222 %s", ec_line), KV_KEY_ECDSA_P256,
@@ -309,10 +252,8 @@ known_hosts_lines_have_the_same_shape(void **state)
 	    "|1|c2FsdA==|aGFzaA==", "");
 }
 
-static void
-aliases_of_a_type_are_the_type(void **state)
+TEST_CASE(aliases_of_a_type_are_the_type)
 {
-	(void)state;
 	expect(format("rsa-sha2-256%s", rsa_line + 7), KV_KEY_RSA, "", "");
 	expect(format("rsa-sha2-512%s", rsa_line + 7), KV_KEY_RSA, "", "");
 	testkey_new(&k, KV_KEY_SK_ECDSA_P256);
@@ -326,28 +267,20 @@ aliases_of_a_type_are_the_type(void **state)
 	expect(line_of("ssh-rsa", &b), KV_KEY_RSA, "", "");
 }
 
-static void
-type_in_another_case_is_none(void **state)
+TEST_CASE(type_in_another_case_is_none)
 {
-	(void)state;
 	refused(format("SSH-RSA%s", rsa_line + 7), KV_ERR_LINE_NO_KEY);
 	refused(format("RSA%s", rsa_line + 7), KV_ERR_LINE_NO_KEY);
 	refused(format("Ssh-rsa%s", rsa_line + 7), KV_ERR_LINE_NO_KEY);
 }
 
-static void
-type_other_than_inside_is_a_mismatch(void **state)
+TEST_CASE(type_other_than_inside_is_a_mismatch)
 {
-	static const char *const types[] = {
-		"ssh-ed25519",
-		"ssh-dss",
-		"ecdsa-sha2-nistp384",
-		"ssh-ed25519-cert-v01@openssh.com",
+	static const char *const types[] = { "ssh-ed25519", "ssh-dss",
+		"ecdsa-sha2-nistp384", "ssh-ed25519-cert-v01@openssh.com",
 		"ecdsa-sha2-nistp256-cert-v01@openssh.com",
-		"sk-ecdsa-sha2-nistp256@openssh.com",
-	};
+		"sk-ecdsa-sha2-nistp256@openssh.com" };
 
-	(void)state;
 	blob_of_line(ec_line, &b);
 	for (size_t i = 0; i < COUNT(types); i++) {
 		refused(line_of(types[i], &b), KV_ERR_TYPE_MISMATCH);
@@ -363,10 +296,8 @@ type_other_than_inside_is_a_mismatch(void **state)
 	    KV_ERR_TYPE_MISMATCH);
 }
 
-static void
-keys_of_unknown_types_are_told(void **state)
+TEST_CASE(keys_of_unknown_types_are_told)
 {
-	(void)state;
 	b.len = 0;
 	put_text(&b, "ssh-foo@example.com");
 	put_text(&b, "whatever");
@@ -399,24 +330,13 @@ keys_of_unknown_types_are_told(void **state)
 	refused(line_of("ssh-bar@example.com", &b), KV_ERR_LINE_NO_KEY);
 }
 
-static void
-lines_without_a_key_are_told(void **state)
+TEST_CASE(lines_without_a_key_are_told)
 {
-	static const char *const texts[] = {
-		"ssh-rsa",
-		"ssh-rsa ",
-		"ssh-rsa  \t",
-		"x",
-		"hello world",
-		"restrict ssh-rsa",
-		"restrict ssh-rsa ",
-		"=",
-		"AAAA AAAA",
-		"-----BEGIN OPENSSH PRIVATE KEY-----",
-		"\x01\x02\xff",
-	};
+	static const char *const texts[] = { "ssh-rsa", "ssh-rsa ",
+		"ssh-rsa  \t", "x", "hello world", "restrict ssh-rsa",
+		"restrict ssh-rsa ", "=", "AAAA AAAA",
+		"-----BEGIN OPENSSH PRIVATE KEY-----", "\x01\x02\xff" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++)
 		refused(texts[i], KV_ERR_LINE_NO_KEY);
 	refused(rsa_line + 8, KV_ERR_LINE_NO_KEY);
@@ -442,13 +362,11 @@ decimal(int power, BN_ULONG more)
 	return text;
 }
 
-static void
-protocol_1_keys_are_told(void **state)
+TEST_CASE(protocol_1_keys_are_told)
 {
 	static const int bits[] = { 512, 513, 768, 1023, 1024, 1031, 2048, 4096,
 		16383, 16384 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bits); i++) {
 		int n = bits[i];
 
@@ -474,8 +392,7 @@ protocol_1_keys_are_told(void **state)
 }
 
 /* Numbers of decimal digits only, and no longer than they may be. */
-static void
-protocol_1_keys_are_plain_numbers(void **state)
+TEST_CASE(protocol_1_keys_are_plain_numbers)
 {
 	static const char *const exponents[] = { "/5", ":5", "x5", "5/",
 		"5:", "5x" };
@@ -484,7 +401,6 @@ protocol_1_keys_are_plain_numbers(void **state)
 	const char *modulus = decimal(1023, 0);
 	char *spoilt = format("%s", modulus), digits[4935];
 
-	(void)state;
 	refused(format("1024 3 %s", modulus), KV_ERR_LINE_SSH1);
 	refused(format("01024 3 %s", modulus), KV_ERR_LINE_SSH1);
 	for (size_t i = 0; i < COUNT(exponents); i++)
@@ -505,41 +421,29 @@ protocol_1_keys_are_plain_numbers(void **state)
 	refused(format("16384 3 %s", digits), KV_ERR_LINE_NO_KEY);
 }
 
-static void
-rows_of_numbers_are_no_protocol_1_keys(void **state)
+TEST_CASE(rows_of_numbers_are_no_protocol_1_keys)
 {
-	static const char *const rows[] = {
-		"1024 35 1234567890123456789 alice",
-		"1024 35",
-		"1024 35 x",
-		"1 2 3",
-		"2 3 3",
-		"a 1 2 3",
-		"20230317021000 2 6 100 2047 2 F5BF3",
-		"257 3 8 (",
+	static const char *const rows[] = { "1024 35 1234567890123456789 alice",
+		"1024 35", "1024 35 x", "1 2 3", "2 3 3", "a 1 2 3",
+		"20230317021000 2 6 100 2047 2 F5BF3", "257 3 8 (",
 		"example.org. 3600 257 3 8 AwEAAaz",
-		"99999999999999999999 1 99999999999999999999",
-	};
+		"99999999999999999999 1 99999999999999999999" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		refused(rows[i], KV_ERR_LINE_NO_KEY);
 	refused(format("511 35 %s", decimal(510, 1)), KV_ERR_LINE_NO_KEY);
 	refused(format("16385 35 %s", decimal(16384, 1)), KV_ERR_LINE_NO_KEY);
 }
 
-static void
-key_too_long_for_its_memory_is_told(void **state)
+TEST_CASE(key_too_long_for_its_memory_is_told)
 {
 	struct kv_span text = span_of(rsa_line);
 
-	(void)state;
 	blob_of_line(rsa_line, &b);
 	assert_err(kv_line_parse(text, exact_copy(blob, b.len - 1), b.len - 1,
 		       &line),
 	    KV_ERR_NO_SPACE);
-	assert_err(kv_line_parse(text, exact_copy(blob, b.len), b.len, &line),
-	    KV_OK);
+	assert_ok(kv_line_parse(text, exact_copy(blob, b.len), b.len, &line));
 	assert_err(kv_line_parse(text, NULL, 0, &line), KV_ERR_NO_SPACE);
 }
 
@@ -552,45 +456,23 @@ has(const char *options, const char *name)
 	    (struct kv_span){ exact_copy(options, len), len }, name);
 }
 
-static void
-options_are_found_in_any_case(void **state)
+TEST_CASE(options_are_found_in_any_case)
 {
-	static const char *const yes[] = {
-		"cert-authority",
-		"CERT-AUTHORITY",
-		"Cert-Authority",
-		"cert-authority,restrict",
-		"restrict,cert-authority",
-		"a,cert-authority,b",
-		",cert-authority",
-		"cert-authority,",
-		",,cert-authority,,",
+	static const char *const yes[] = { "cert-authority", "CERT-AUTHORITY",
+		"Cert-Authority", "cert-authority,restrict",
+		"restrict,cert-authority", "a,cert-authority,b",
+		",cert-authority", "cert-authority,", ",,cert-authority,,",
 		"from=\"a,b\",cert-authority",
-		"command=\"a\\\",b\",cert-authority",
-		"\\\",cert-authority",
-		"x\\,cert-authority",
-		"cert-authority,x\\",
-	};
-	static const char *const no[] = {
-		"",
-		",",
-		"cert-authorit",
-		"cert-authorityx",
-		"xcert-authority",
-		"cert-authority=",
-		"cert-authority=\"x\"",
-		" cert-authority",
-		"\"cert-authority\"",
-		"command=\"cert-authority\"",
-		"command=\",cert-authority,\"",
-		"a=\"\\\",cert-authority",
-		"cert-authority\"\"",
-		"no-cert-authority",
-		"cert_authority",
-		"cert-authority\\\"",
-	};
+		"command=\"a\\\",b\",cert-authority", "\\\",cert-authority",
+		"x\\,cert-authority", "cert-authority,x\\" };
+	static const char *const no[] = { "", ",", "cert-authorit",
+		"cert-authorityx", "xcert-authority",
+		"cert-authority=", "cert-authority=\"x\"", " cert-authority",
+		"\"cert-authority\"", "command=\"cert-authority\"",
+		"command=\",cert-authority,\"", "a=\"\\\",cert-authority",
+		"cert-authority\"\"", "no-cert-authority", "cert_authority",
+		"cert-authority\\\"" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(yes); i++) {
 		if (!has(yes[i], "cert-authority"))
 			fail_msg("not found: %s", yes[i]);
@@ -617,14 +499,12 @@ parse_any(const uint8_t *p, size_t len, void *arg)
 	(void)kv_line_has_option(l.options, "cert-authority");
 }
 
-static void
-mutants_are_read_or_refused(void **state)
+TEST_CASE(mutants_are_read_or_refused)
 {
 	const char *text = format("from=\"a\\\" b\",cert-authority %s c d",
 	    ec_line);
 	size_t accepted = 0;
 
-	(void)state;
 	for_each_mutant(text, strlen(text), parse_any, &accepted);
 	assert_true(accepted > 100);
 }
@@ -664,15 +544,13 @@ transcribe(const uint8_t *p, size_t len, void *arg)
 	}
 }
 
-static void
-the_oracle_agrees_on_mutants(void **state)
+TEST_CASE(the_oracle_agrees_on_mutants)
 {
 	const char *lines = tmp_path("lines"), *want = tmp_path("want");
 	struct transcript t = { fopen(lines, "w"), fopen(want, "w") };
 	const char *text;
 	size_t len;
 
-	(void)state;
 	text = format("from=\"a\\\" b\",,pty %s c d", ec_line);
 	for_each_mutant(text, strlen(text), transcribe, &t);
 	testkey_rsa(&k, 1024);
@@ -689,39 +567,4 @@ the_oracle_agrees_on_mutants(void **state)
 			 tmp_dir(), lines),
 	    (const char *)read_whole(want, &len));
 	assert_true(len > 1000);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(plain_lines_are_read),
-		TEST(lines_of_every_type_are_read),
-		TEST(blanks_and_tabs_separate_fields),
-		TEST(empty_lines_and_comments_are_blank),
-		TEST(nul_ends_a_line),
-		TEST(carriage_return_before_the_end_is_ignored),
-		TEST(byte_order_mark_is_none_of_the_line),
-		TEST(some_control_bytes_mean_nothing_in_base64),
-		TEST(broken_base64_is_told),
-		TEST(broken_keys_are_told),
-		TEST(options_are_cut_off),
-		TEST(backslash_escapes_nothing_but_a_quote),
-		TEST(unterminated_quotes_are_refused),
-		TEST(known_hosts_lines_have_the_same_shape),
-		TEST(aliases_of_a_type_are_the_type),
-		TEST(type_in_another_case_is_none),
-		TEST(type_other_than_inside_is_a_mismatch),
-		TEST(keys_of_unknown_types_are_told),
-		TEST(lines_without_a_key_are_told),
-		TEST(protocol_1_keys_are_told),
-		TEST(protocol_1_keys_are_plain_numbers),
-		TEST(rows_of_numbers_are_no_protocol_1_keys),
-		TEST(key_too_long_for_its_memory_is_told),
-		TEST(options_are_found_in_any_case),
-		TEST(mutants_are_read_or_refused),
-		TEST(the_oracle_agrees_on_mutants),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

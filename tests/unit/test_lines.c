@@ -5,10 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #define CAP 16
 
 static uint8_t buf[CAP];
@@ -24,6 +20,12 @@ start(const void *text, size_t len)
 }
 
 static void
+start_text(const char *text)
+{
+	start(text, strlen(text));
+}
+
+static void
 finish(void)
 {
 	close(lines.fd);
@@ -35,7 +37,7 @@ expect(const char *want, uint64_t number)
 	struct kv_span line;
 	bool more = false;
 
-	assert_err(kv_lines_next(&lines, &line, &more), KV_OK);
+	assert_ok(kv_lines_next(&lines, &line, &more));
 	assert_true(more);
 	assert_span_is(line, want);
 	assert_int_equal(lines.number, number);
@@ -60,20 +62,16 @@ expect_end(void)
 		struct kv_span line = { NULL, 1 };
 		bool more = true;
 
-		assert_err(kv_lines_next(&lines, &line, &more), KV_OK);
+		assert_ok(kv_lines_next(&lines, &line, &more));
 		assert_false(more);
 		assert_int_equal(line.len, 0);
 	}
 	finish();
 }
 
-static void
-lines_are_returned_in_order(void **state)
+TEST_CASE(lines_are_returned_in_order)
 {
-	static const char text[] = "one\ntwo\n\n \nfive\r\n";
-
-	(void)state;
-	start(text, strlen(text));
+	start_text("one\ntwo\n\n \nfive\r\n");
 	expect("one", 1);
 	expect("two", 2);
 	expect("", 3);
@@ -82,64 +80,49 @@ lines_are_returned_in_order(void **state)
 	expect_end();
 }
 
-static void
-last_line_needs_no_end(void **state)
+TEST_CASE(last_line_needs_no_end)
 {
-	(void)state;
-	start("one\ntwo", 7);
+	start_text("one\ntwo");
 	expect("one", 1);
 	expect("two", 2);
 	expect_end();
 }
 
-static void
-empty_file_has_no_lines(void **state)
+TEST_CASE(empty_file_has_no_lines)
 {
-	(void)state;
-	start("", 0);
+	start_text("");
 	expect_end();
-	start("\n", 1);
+	start_text("\n");
 	expect("", 1);
 	expect_end();
 }
 
-static void
-nul_bytes_are_part_of_a_line(void **state)
+TEST_CASE(nul_bytes_are_part_of_a_line)
 {
 	struct kv_span line;
 	bool more;
 
-	(void)state;
 	start("a\0b\n\0\n", 6);
-	assert_err(kv_lines_next(&lines, &line, &more), KV_OK);
+	assert_ok(kv_lines_next(&lines, &line, &more));
 	assert_span(line, "a\0b", 3);
-	assert_err(kv_lines_next(&lines, &line, &more), KV_OK);
+	assert_ok(kv_lines_next(&lines, &line, &more));
 	assert_span(line, "\0", 1);
 	expect_end();
 }
 
-static void
-line_that_just_fits_is_returned(void **state)
+TEST_CASE(line_that_just_fits_is_returned)
 {
-	static const char text[] = "123456789012345\n123456789012345\nx";
-
-	(void)state;
-	start(text, strlen(text));
+	start_text("123456789012345\n123456789012345\nx");
 	expect("123456789012345", 1);
 	expect("123456789012345", 2);
 	expect("x", 3);
 	expect_end();
 }
 
-static void
-too_long_line_is_told_once_and_skipped(void **state)
+TEST_CASE(too_long_line_is_told_once_and_skipped)
 {
-	static const char text[] =
-	    "one\n1234567890123456\nthree\n"
-	    "12345678901234567890123456789012345678901234567890\nfive";
-
-	(void)state;
-	start(text, strlen(text));
+	start_text("one\n1234567890123456\nthree\n"
+		   "12345678901234567890123456789012345678901234567890\nfive");
 	expect("one", 1);
 	expect_too_long(2);
 	expect("three", 3);
@@ -148,14 +131,9 @@ too_long_line_is_told_once_and_skipped(void **state)
 	expect_end();
 }
 
-static void
-two_too_long_lines_are_told_apart(void **state)
+TEST_CASE(two_too_long_lines_are_told_apart)
 {
-	static const char text[] =
-	    "12345678901234567890\n12345678901234567890\n\nend";
-
-	(void)state;
-	start(text, strlen(text));
+	start_text("12345678901234567890\n12345678901234567890\n\nend");
 	expect_too_long(1);
 	expect_too_long(2);
 	expect("", 3);
@@ -163,25 +141,19 @@ two_too_long_lines_are_told_apart(void **state)
 	expect_end();
 }
 
-static void
-file_may_end_inside_a_too_long_line(void **state)
+TEST_CASE(file_may_end_inside_a_too_long_line)
 {
-	static const char text[] = "one\n12345678901234567890";
-
-	(void)state;
-	start(text, strlen(text));
+	start_text("one\n12345678901234567890");
 	expect("one", 1);
 	expect_too_long(2);
 	expect_end();
 }
 
-static void
-read_error_is_told(void **state)
+TEST_CASE(read_error_is_told)
 {
 	struct kv_span line;
 	bool more;
 
-	(void)state;
 	kv_lines_init(&lines, open_read(tmp_dir()), buf, sizeof(buf));
 	errno = 0;
 	assert_err(kv_lines_next(&lines, &line, &more), KV_ERR_SYSTEM);
@@ -190,22 +162,20 @@ read_error_is_told(void **state)
 }
 
 /* Each read returns the bytes of one write, even if they are few. */
-static void
-interrupted_reads_are_made_again(void **state)
+TEST_CASE(interrupted_reads_are_made_again)
 {
 	struct kv_lines l;
 	struct kv_span line;
 	bool more;
 	int fd = open_read(tmp_text("lines", "one\ntwo\n"));
 
-	(void)state;
 	kv_lines_init(&l, fd, buf, sizeof(buf));
 	interrupt_calls(3);
-	assert_err(kv_lines_next(&l, &line, &more), KV_OK);
+	assert_ok(kv_lines_next(&l, &line, &more));
 	assert_int_equal(calls_to_interrupt(), 0);
 	assert_true(more);
 	assert_span_is(line, "one");
-	assert_err(kv_lines_next(&l, &line, &more), KV_OK);
+	assert_ok(kv_lines_next(&l, &line, &more));
 	assert_span_is(line, "two");
 	fail_call("read", 1, EIO);
 	errno = 0;
@@ -214,27 +184,15 @@ interrupted_reads_are_made_again(void **state)
 	close(fd);
 }
 
-static void
-lines_may_arrive_in_pieces(void **state)
+TEST_CASE(lines_may_arrive_in_pieces)
 {
-	static const char *const pieces[] = {
-		"on",
-		"e",
-		"\ntw",
-		"o",
-		"\n",
-		"th",
-		"ree\nfour\nfi",
-		"ve",
-	};
+	static const char *const pieces[] = { "on", "e", "\ntw", "o", "\n",
+		"th", "ree\nfour\nfi", "ve" };
 	int ends[2];
 
-	(void)state;
-	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), errno);
+	assert_done(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends));
 	for (size_t i = 0; i < COUNT(pieces); i++)
-		assert_return_code(send(ends[1], pieces[i], strlen(pieces[i]),
-				       0),
-		    errno);
+		assert_done(send(ends[1], pieces[i], strlen(pieces[i]), 0));
 	close(ends[1]);
 	kv_lines_init(&lines, ends[0], buf, sizeof(buf));
 	expect("one", 1);
@@ -261,7 +219,7 @@ expect_all_of(const char *text, size_t len)
 		number++;
 		assert_int_equal(lines.number, number);
 		if (n < CAP) {
-			assert_err(r, KV_OK);
+			assert_ok(r);
 			assert_true(more);
 			assert_span(line, text, n);
 		} else
@@ -272,12 +230,10 @@ expect_all_of(const char *text, size_t len)
 	}
 }
 
-static void
-random_text_is_cut_at_its_line_ends(void **state)
+TEST_CASE(random_text_is_cut_at_its_line_ends)
 {
 	char text[400];
 
-	(void)state;
 	for (int round = 0; round < 1000; round++) {
 		size_t len = rng_below(sizeof(text)), every = 1 + rng_below(40);
 
@@ -289,25 +245,4 @@ random_text_is_cut_at_its_line_ends(void **state)
 		expect_all_of(text, len);
 		expect_end();
 	}
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(lines_are_returned_in_order),
-		TEST(last_line_needs_no_end),
-		TEST(empty_file_has_no_lines),
-		TEST(nul_bytes_are_part_of_a_line),
-		TEST(line_that_just_fits_is_returned),
-		TEST(too_long_line_is_told_once_and_skipped),
-		TEST(two_too_long_lines_are_told_apart),
-		TEST(file_may_end_inside_a_too_long_line),
-		TEST(read_error_is_told),
-		TEST(interrupted_reads_are_made_again),
-		TEST(lines_may_arrive_in_pieces),
-		TEST(random_text_is_cut_at_its_line_ends),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

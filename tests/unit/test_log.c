@@ -3,9 +3,6 @@
 
 #include "testlib.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
 
 #define FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
@@ -39,26 +36,22 @@ filter_of(const char *path, uint32_t revision)
 static struct kv_decision
 listed(void)
 {
-	struct kv_decision d = {
-		.verdict = KV_VERDICT_LISTED,
+	struct kv_decision d = { .verdict = KV_VERDICT_LISTED,
 		.action = KV_ACTION_DENY,
 		.key_type = "ssh-rsa",
 		.fingerprint = FP,
-		.filter = filter_of("/var/lib/keyveto/filter.pkbf", 12),
-	};
+		.filter = filter_of("/var/lib/keyveto/filter.pkbf", 12) };
 
 	return d;
 }
 
 /* An exact list says more than a filter, and stands in its place. */
-static void
-an_exact_list_is_named_with_its_source(void **state)
+TEST_CASE(an_exact_list_is_named_with_its_source)
 {
 	const struct kv_log_context ctx = { .via = "guard" };
 	const struct kv_list list = { .path = "/var/lib/keyveto/list.dat" };
 	struct kv_decision d = listed();
 
-	(void)state;
 	d.list = &list;
 	snprintf(d.source, sizeof(d.source), "git");
 	assert_string_equal(line_of(&ctx, &d),
@@ -66,19 +59,12 @@ an_exact_list_is_named_with_its_source(void **state)
 	    "key_fp=" FP " part=key list=/var/lib/keyveto/list.dat source=git");
 }
 
-static void
-line_is_that_of_the_contract(void **state)
+TEST_CASE(line_is_that_of_the_contract)
 {
-	const struct kv_log_context ctx = {
-		"pam",
-		"alice",
-		"192.0.2.7",
-		KV_AUTHORIZED_YES,
-		false,
-	};
+	const struct kv_log_context ctx = { "pam", "alice", "192.0.2.7",
+		KV_AUTHORIZED_YES, false };
 	struct kv_decision d = listed();
 
-	(void)state;
 	assert_string_equal(line_of(&ctx, &d),
 	    "verdict=listed action=deny "
 	    "user=alice rhost=192.0.2.7 via=pam key_type=ssh-rsa key_fp=" FP
@@ -86,41 +72,29 @@ line_is_that_of_the_contract(void **state)
 	    "revision=12");
 }
 
-static void
-end_of_the_connection_is_the_last_pair(void **state)
+TEST_CASE(end_of_the_connection_is_the_last_pair)
 {
-	const struct kv_log_context ctx = {
-		.via = "pam",
+	const struct kv_log_context ctx = { .via = "pam",
 		.user = "root",
-		.disconnected = true,
-	};
+		.disconnected = true };
 	struct kv_decision d = listed();
 
-	(void)state;
 	assert_string_equal(line_of(&ctx, &d),
 	    "verdict=listed action=deny "
 	    "user=root via=pam key_type=ssh-rsa key_fp=" FP " part=key "
-	    "filter=/var/lib/keyveto/filter.pkbf revision=12 "
-	    "disconnected=yes");
+	    "filter=/var/lib/keyveto/filter.pkbf revision=12 disconnected=yes");
 	d = (struct kv_decision){ .reason = "a b" };
 	assert_string_equal(line_of(&ctx, &d),
 	    "verdict=error action=deny "
 	    "user=root via=pam reason=\"a b\" disconnected=yes");
 }
 
-static void
-every_pair_has_its_place(void **state)
+TEST_CASE(every_pair_has_its_place)
 {
-	const struct kv_log_context ctx = {
-		"guard",
-		"bob",
-		"2001:db8::1",
-		KV_AUTHORIZED_NO,
-		false,
-	};
+	const struct kv_log_context ctx = { "guard", "bob", "2001:db8::1",
+		KV_AUTHORIZED_NO, false };
 	struct kv_decision d = listed();
 
-	(void)state;
 	d.verdict = KV_VERDICT_ALLOWED;
 	d.action = KV_ACTION_ALLOW;
 	d.part = KV_PART_CA;
@@ -133,31 +107,25 @@ every_pair_has_its_place(void **state)
 	    "reason=\"until tomorrow\"");
 }
 
-static void
-what_is_not_known_is_left_out(void **state)
+TEST_CASE(what_is_not_known_is_left_out)
 {
 	const struct kv_log_context nobody = { 0 };
 	const struct kv_log_context guard = { .via = "guard" };
 	struct kv_decision d = { 0 };
 
-	(void)state;
 	assert_string_equal(line_of(&nobody, &d), "verdict=error action=deny");
 	snprintf(d.reason, sizeof(d.reason), "why");
 	assert_string_equal(line_of(&guard, &d),
 	    "verdict=error action=deny via=guard reason=why");
-	d = (struct kv_decision){
-		.verdict = KV_VERDICT_UNSUPPORTED,
+	d = (struct kv_decision){ .verdict = KV_VERDICT_UNSUPPORTED,
 		.action = KV_ACTION_ALLOW,
-		.key_type = "ssh-foo",
-	};
+		.key_type = "ssh-foo" };
 	assert_string_equal(line_of(&guard, &d),
-	    "verdict=unsupported "
-	    "action=allow via=guard key_type=ssh-foo");
+	    "verdict=unsupported action=allow via=guard key_type=ssh-foo");
 	d.verdict = KV_VERDICT_LISTED;
 	d.action = KV_ACTION_WARN;
 	assert_string_equal(line_of(&guard, &d),
-	    "verdict=listed action=warn "
-	    "via=guard key_type=ssh-foo");
+	    "verdict=listed action=warn via=guard key_type=ssh-foo");
 }
 
 /* The line for a user of this name. */
@@ -177,19 +145,15 @@ user_is(const char *user, const char *want)
 	    format("verdict=error action=deny user=%s", want));
 }
 
-static void
-plain_values_are_not_quoted(void **state)
+TEST_CASE(plain_values_are_not_quoted)
 {
-	(void)state;
 	user_is(PLAIN, PLAIN);
 	user_is("DOMAIN/alice@example.com", "DOMAIN/alice@example.com");
 	user_is("", "\"\"");
 }
 
-static void
-every_byte_is_plain_quoted_or_escaped(void **state)
+TEST_CASE(every_byte_is_plain_quoted_or_escaped)
 {
-	(void)state;
 	for (int c = 1; c < 256; c++) {
 		const char text[] = { 'a', (char)c, 'b', '\0' };
 
@@ -202,10 +166,8 @@ every_byte_is_plain_quoted_or_escaped(void **state)
 	}
 }
 
-static void
-no_value_forges_a_pair_or_a_line(void **state)
+TEST_CASE(no_value_forges_a_pair_or_a_line)
 {
-	(void)state;
 	user_is("alice action=allow", "\"alice action=allow\"");
 	user_is("alice\" action=allow user=\"x",
 	    "\"alice\\x22 action=allow user=\\x22x\"");
@@ -218,18 +180,14 @@ no_value_forges_a_pair_or_a_line(void **state)
 	user_is("\xff", "\"\\xff\"");
 }
 
-static void
-every_value_is_quoted(void **state)
+TEST_CASE(every_value_is_quoted)
 {
 	const struct kv_log_context ctx = { "a b", "c d", "e f", 0, false };
-	struct kv_decision d = {
-		.key_type = "g\nh",
+	struct kv_decision d = { .key_type = "g\nh",
 		.fingerprint = "i j",
 		.filter = filter_of("/k l", 0),
-		.reason = "m\"n",
-	};
+		.reason = "m\"n" };
 
-	(void)state;
 	assert_string_equal(line_of(&ctx, &d),
 	    "verdict=error action=deny "
 	    "user=\"c d\" rhost=\"e f\" via=\"a b\" key_type=\"g\\x0ah\" "
@@ -237,12 +195,10 @@ every_value_is_quoted(void **state)
 	    "reason=\"m\\x22n\"");
 }
 
-static void
-long_values_are_cut(void **state)
+TEST_CASE(long_values_are_cut)
 {
 	char user[VALUE_MAX_BYTES + 2];
 
-	(void)state;
 	memset(user, 'u', sizeof(user));
 	user[VALUE_MAX_BYTES + 1] = '\0';
 	user_is(user, format("\"%.512s\"", user));
@@ -281,20 +237,13 @@ count_pairs(const char *p)
 }
 
 /* KV_LOG_LINE_BYTES is enough for the longest value of every pair. */
-static void
-longest_line_is_whole(void **state)
+TEST_CASE(longest_line_is_whole)
 {
 	char value[VALUE_MAX_BYTES + 1];
-	const struct kv_log_context ctx = {
-		"guard",
-		value,
-		value,
-		KV_AUTHORIZED_YES,
-		false,
-	};
+	const struct kv_log_context ctx = { "guard", value, value,
+		KV_AUTHORIZED_YES, false };
 	struct kv_decision d = listed();
 
-	(void)state;
 	memset(value, '\n', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	memset(d.key_type, '\n', sizeof(d.key_type) - 1);
@@ -303,10 +252,8 @@ longest_line_is_whole(void **state)
 	assert_int_equal(count_pairs(line_of(&ctx, &d)), 12);
 }
 
-static void
-random_values_make_whole_lines(void **state)
+TEST_CASE(random_values_make_whole_lines)
 {
-	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		char user[100], rhost[100];
 		struct kv_log_context ctx = { "pam", user, rhost, 0, false };
@@ -324,8 +271,7 @@ random_values_make_whole_lines(void **state)
 	}
 }
 
-static void
-priority_follows_the_verdict(void **state)
+TEST_CASE(priority_follows_the_verdict)
 {
 	static const struct {
 		enum kv_verdict verdict;
@@ -342,7 +288,6 @@ priority_follows_the_verdict(void **state)
 		{ KV_VERDICT_ERROR, KV_AUTHORIZED_NO, LOG_ERR },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct kv_log_context ctx = {
 			.authorized = cases[i].authorized,
@@ -354,26 +299,4 @@ priority_follows_the_verdict(void **state)
 		d.action = KV_ACTION_WARN;
 		assert_int_equal(kv_log_priority(&ctx, &d), cases[i].priority);
 	}
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(an_exact_list_is_named_with_its_source),
-		TEST(line_is_that_of_the_contract),
-		TEST(end_of_the_connection_is_the_last_pair),
-		TEST(every_pair_has_its_place),
-		TEST(what_is_not_known_is_left_out),
-		TEST(plain_values_are_not_quoted),
-		TEST(every_byte_is_plain_quoted_or_escaped),
-		TEST(no_value_forges_a_pair_or_a_line),
-		TEST(every_value_is_quoted),
-		TEST(long_values_are_cut),
-		TEST(longest_line_is_whole),
-		TEST(random_values_make_whole_lines),
-		TEST(priority_follows_the_verdict),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

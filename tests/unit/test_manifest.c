@@ -3,8 +3,6 @@
 
 #include "testlib.h"
 
-#include <string.h>
-
 #define SHA "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
 
 static struct manifest m;
@@ -30,8 +28,7 @@ with(const char *more)
 	    more);
 }
 
-static void
-dates_are_those_of_iso_8601(void **state)
+TEST_CASE(dates_are_those_of_iso_8601)
 {
 	static const struct {
 		const char *text;
@@ -57,7 +54,6 @@ dates_are_those_of_iso_8601(void **state)
 		"26-11-20", "2026-1-20", "2026-11-20\n" };
 	int64_t time;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		assert_true(manifest_parse_date(good[i].text, &time));
 		assert_int_equal(time, good[i].time);
@@ -67,8 +63,7 @@ dates_are_those_of_iso_8601(void **state)
 			fail_msg("\"%s\" is taken for a date", bad[i]);
 }
 
-static void
-members_are_read(void **state)
+TEST_CASE(members_are_read)
 {
 	const char *text = with(
 	    "\"date\": \"2026-11-20\", \"blocklists\": ["
@@ -77,7 +72,6 @@ members_are_read(void **state)
 	    "{\"id\": 255, \"name\": \"last\"}, "
 	    "{\"id\": 256, \"name\": \"beyond\"}]");
 
-	(void)state;
 	assert_true(parse(text, strlen(text)));
 	assert_string_equal(m.blocklist_url, "https://x/l.xz");
 	assert_string_equal(m.blocklist_sha256,
@@ -102,26 +96,12 @@ parse_mutant(const uint8_t *p, size_t len, void *arg)
 	}
 }
 
-static void
-mutants_are_survived(void **state)
+TEST_CASE(mutants_are_survived)
 {
 	const char *text = with("\"date\": \"2026-11-20\", \"blocklists\": ["
 				"{\"id\": 1, \"name\": \"a\"}], "
 				"\"deprecated\": \"soon\"");
 
-	(void)state;
 	for_each_mutant((const uint8_t *)text, strlen(text), parse_mutant,
 	    NULL);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(dates_are_those_of_iso_8601),
-		TEST(members_are_read),
-		TEST(mutants_are_survived),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

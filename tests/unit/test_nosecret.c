@@ -9,9 +9,6 @@
 #include "testlib.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kv_sshkey.h"
 
@@ -40,16 +37,15 @@ parse(const struct blob *b, struct known *k)
 	k->blob = malloc(b->len);
 	assert_non_null(k->blob);
 	memcpy(k->blob, b->p, b->len);
-	assert_err(kv_sshkey_parse(k->blob, b->len, &k->key), KV_OK);
+	assert_ok(kv_sshkey_parse(k->blob, b->len, &k->key));
 }
 
-static int
-read_oracle(void **state)
+static void
+read_oracle(void)
 {
 	static struct blob b;
 	char *line, *rest;
 
-	test_begin(state);
 	line = output_of("python3 -B tests/oracle/nosecret.py keys");
 	for (; (line = strtok_r(line, "\n", &rest)) != NULL; line = NULL) {
 		struct known *k;
@@ -62,7 +58,6 @@ read_oracle(void **state)
 		parse(&b, k);
 	}
 	assert_true(n_known > 1000);
-	return test_cleanup(state);
 }
 
 static void
@@ -78,10 +73,8 @@ assert_source(const struct kv_pubkey *key, const char *want, uint64_t number)
 	}
 }
 
-static void
-a_key_is_in_the_class_that_the_oracle_says(void **state)
+TEST_CASE(a_key_is_in_the_class_that_the_oracle_says)
 {
-	(void)state;
 	for (size_t i = 0; i < n_known; i++)
 		assert_source(&known[i].key.key, known[i].class, i);
 }
@@ -127,10 +120,8 @@ flip_bits(const char *class, enum kv_keytype type, size_t from, size_t to,
 	assert_int_equal(keys, want_keys);
 }
 
-static void
-a_point_one_bit_beside_is_no_such_point(void **state)
+TEST_CASE(a_point_one_bit_beside_is_no_such_point)
 {
-	(void)state;
 	flip_bits("ed25519-order", KV_KEY_ED25519, 0, 32, 14);
 	flip_bits("ed25519-order", KV_KEY_SK_ED25519, 0, 32, 14);
 	/* x, behind the byte that says which form the point has */
@@ -177,10 +168,8 @@ assert_modulus(uint64_t n)
 	assert_source(&key, has_divisor_below_1000(n) ? "rsa-factor" : "-", n);
 }
 
-static void
-small_moduli_are_divided(void **state)
+TEST_CASE(small_moduli_are_divided)
 {
-	(void)state;
 	for (uint64_t n = 0; n < 65536; n++)
 		assert_modulus(n);
 	rng_seed(29);
@@ -192,13 +181,11 @@ small_moduli_are_divided(void **state)
 		assert_modulus(UINT32_MAX - 1000 + n);
 }
 
-static void
-small_exponents_are_odd_and_above_1(void **state)
+TEST_CASE(small_exponents_are_odd_and_above_1)
 {
 	/* The product of two primes above 1000. */
 	const uint64_t n = 1009 * 1013;
 
-	(void)state;
 	for (uint64_t e = 0; e < 2000; e++) {
 		const struct kv_pubkey key = rsa_key(e, n);
 
@@ -208,10 +195,8 @@ small_exponents_are_odd_and_above_1(void **state)
 }
 
 /* g and y are the same number. The oracle's keys tell them apart. */
-static void
-small_groups_are_reduced(void **state)
+TEST_CASE(small_groups_are_reduced)
 {
-	(void)state;
 	for (uint64_t p = 1; p < 300; p++) {
 		for (uint64_t n = 0; n < 700; n++) {
 			const struct kv_pubkey rsa = rsa_key(n, p);
@@ -227,8 +212,7 @@ small_groups_are_reduced(void **state)
 }
 
 /* No sshd reads a p of more bytes: nothing is computed with one. */
-static void
-a_modulus_of_2049_bytes_is_not_divided_by(void **state)
+TEST_CASE(a_modulus_of_2049_bytes_is_not_divided_by)
 {
 	static uint8_t p[KV_MPINT_MAX_BYTES + 1] = { 1 }, y[sizeof(p)] = { 1 };
 	static const uint8_t one = 1;
@@ -236,21 +220,18 @@ a_modulus_of_2049_bytes_is_not_divided_by(void **state)
 		.field = { { p, sizeof(p) }, { p, sizeof(p) }, { y, sizeof(y) },
 		    { y, sizeof(y) } } };
 
-	(void)state;
 	assert_source(&key, "-", 0);
 	key.field[3] = (struct kv_span){ &one, 1 };
 	assert_source(&key, "dsa-group", 1);
 }
 
 /* The type alone says which fields there are. */
-static void
-other_types_are_in_no_class(void **state)
+TEST_CASE(other_types_are_in_no_class)
 {
 	static const uint8_t zeros[KV_ED448_BYTES];
 	struct kv_pubkey key = { .type = KV_KEY_ED448,
 		.field = { { zeros, sizeof(zeros) } } };
 
-	(void)state;
 	assert_source(&key, "-", 0);
 	key.type = KV_KEY_NONE;
 	assert_source(&key, "-", 0);
@@ -259,15 +240,5 @@ other_types_are_in_no_class(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_key_is_in_the_class_that_the_oracle_says),
-		TEST(a_point_one_bit_beside_is_no_such_point),
-		TEST(small_moduli_are_divided),
-		TEST(small_exponents_are_odd_and_above_1),
-		TEST(small_groups_are_reduced),
-		TEST(a_modulus_of_2049_bytes_is_not_divided_by),
-		TEST(other_types_are_in_no_class),
-	};
-
-	return cmocka_run_group_tests(tests, read_oracle, NULL);
+	return run_all_tests(&(struct fixture){ .before_all = read_oracle });
 }

@@ -6,6 +6,7 @@
  */
 #include "ways/pam_decision.h"
 
+#include "own_root.h"
 #include "testlib.h"
 
 #include <errno.h>
@@ -31,37 +32,19 @@ draw_word(const char *const *words, size_t n)
 static const char *
 draw_control(void)
 {
-	static const char *const controls[] = {
-		"required",
-		"required",
-		"requisite",
-		"requisite",
-		"sufficient",
-		"sufficient",
-		"optional",
-		"optional",
-		"[success=1]",
-		"[default=1]",
-		"[success=2 default=ignore]",
-		"[success=3 default=ignore]",
-		"[default=2 ignore=1]",
-		"[success=ok default=ignore]",
+	static const char *const controls[] = { "required", "required",
+		"requisite", "requisite", "sufficient", "sufficient",
+		"optional", "optional", "[success=1]", "[default=1]",
+		"[success=2 default=ignore]", "[success=3 default=ignore]",
+		"[default=2 ignore=1]", "[success=ok default=ignore]",
 		"[success=ok default=bad]",
-		"[success=ok ignore=ignore default=die]",
-		"[default=reset]",
-		"[success=ok default=reset]",
-		"[success=done default=die]",
-		"[success=reset default=ignore]",
-		"[default=ok]",
-		"[ignore=bad default=ignore]",
-		"[default=ignore]",
-		"[success = ok default = ignore]",
-		"[ ]",
-		"[nothing=1]",
-		"[ignore=ok success=done]",
-		"[success=oknothing]",
-		"[default=18446744073709551615]",
-	};
+		"[success=ok ignore=ignore default=die]", "[default=reset]",
+		"[success=ok default=reset]", "[success=done default=die]",
+		"[success=reset default=ignore]", "[default=ok]",
+		"[ignore=bad default=ignore]", "[default=ignore]",
+		"[success = ok default = ignore]", "[ ]", "[nothing=1]",
+		"[ignore=ok success=done]", "[success=oknothing]",
+		"[default=18446744073709551615]" };
 
 	return draw_word(controls, COUNT(controls));
 }
@@ -69,26 +52,13 @@ draw_control(void)
 static const char *
 draw_module(void)
 {
-	static const char *const answers[] = {
-		"success",
-		"success",
-		"ignore",
-		"ignore",
-		"session_err",
-		"perm_denied",
-		"new_authtok_reqd",
-		"abort",
-		"user_unknown",
-	};
-	static const char *const modules[] = {
-		"pam_permit.so",
-		"pam_permit.so",
-		"pam_deny.so",
-		"pam_not_there.so",
+	static const char *const answers[] = { "success", "success", "ignore",
+		"ignore", "session_err", "perm_denied", "new_authtok_reqd",
+		"abort", "user_unknown" };
+	static const char *const modules[] = { "pam_permit.so", "pam_permit.so",
+		"pam_deny.so", "pam_not_there.so",
 		"pam_succeed_if.so user = nobody",
-		"pam_succeed_if.so user = somebody",
-		"pam_warn.so",
-	};
+		"pam_succeed_if.so user = somebody", "pam_warn.so" };
 
 	if (rng_below(2) == 0)
 		return format("pam_debug.so open_session=%s",
@@ -168,40 +138,34 @@ judge(void)
 	struct pam_stack stack;
 	enum pam_decision found;
 
-	if (!pam_stack_read(tmp_dir(), "sshd", &stack, why, sizeof(why)))
+	if (!pam_stack_read("sshd", &stack, why, sizeof(why)))
 		fail_msg("%s", why);
 	found = pam_decision_judge(&stack, KEYVETO);
 	pam_stack_free(&stack);
 	return found;
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
 	static const char *const dirs[] = { "etc", "etc/pam.d" };
 	const char *path = getenv("KEYVETO_PAM_MODULE");
 
-	test_begin(state);
 	path = path != NULL ? path : "build/" KEYVETO;
-	if (realpath(path, module) == NULL) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		return -1;
-	}
+	if (realpath(path, module) == NULL)
+		fail_msg("%s: %s", path, strerror(errno));
 	for (size_t i = 0; i < COUNT(dirs); i++)
 		assert_int_equal(mkdir(tmp_path("%s", dirs[i]), 0755), 0);
 	tmp_text("keys", "");
 	output_of(ORACLE "create %s/f --hashes 12 --length 18 %s/keys",
 	    tmp_dir(), tmp_dir());
 	tmp_text("keyveto.conf", format("Filter %s/f\n", tmp_dir()));
-	return 0;
 }
 
-static void
-drawn_stacks_keep_their_answer(void **state)
+TEST_CASE(drawn_stacks_keep_their_answer)
 {
 	size_t sure = 0, changed = 0, equal = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < DRAWS; i++) {
 		const char *lines, *other, *one, *two;
 		int with, without;
@@ -244,10 +208,8 @@ expect(const char *lines, enum pam_decision want)
 
 #define PERMIT "session required pam_permit.so\n"
 
-static void
-known_stacks(void **state)
+TEST_CASE(known_stacks)
 {
-	(void)state;
 	/* Debian's common-session. */
 	expect("session [default=1] pam_permit.so\n"
 	       "session requisite pam_deny.so\n" PERMIT
@@ -291,10 +253,5 @@ known_stacks(void **state)
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drawn_stacks_keep_their_answer),
-		TEST(known_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return run_all_tests(&(struct fixture){ .before_each = set_up });
 }

@@ -9,21 +9,15 @@
 #include "testlib.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <syslog.h>
-#include <unistd.h>
 
 #include <security/pam_appl.h>
 
 #define MODULE "build/pam_keyveto.so"
-#define RSA_FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
 #define ENTRY_POINTS 6
 
 /* What the module returns from each entry point. */
@@ -32,30 +26,12 @@ struct answers {
 };
 
 /* A login without a key, or with a clean one. */
-static const struct answers clean = {
-	PAM_IGNORE,
-	PAM_IGNORE,
-	PAM_IGNORE,
-	PAM_SUCCESS,
-	PAM_SUCCESS,
-	PAM_IGNORE,
-};
-static const struct answers refused = {
-	PAM_PERM_DENIED,
-	PAM_IGNORE,
-	PAM_PERM_DENIED,
-	PAM_PERM_DENIED,
-	PAM_SUCCESS,
-	PAM_IGNORE,
-};
-static const struct answers no_verdict = {
-	PAM_AUTHINFO_UNAVAIL,
-	PAM_IGNORE,
-	PAM_AUTHINFO_UNAVAIL,
-	PAM_SESSION_ERR,
-	PAM_SUCCESS,
-	PAM_IGNORE,
-};
+static const struct answers clean = { PAM_IGNORE, PAM_IGNORE, PAM_IGNORE,
+	PAM_SUCCESS, PAM_SUCCESS, PAM_IGNORE };
+static const struct answers refused = { PAM_PERM_DENIED, PAM_IGNORE,
+	PAM_PERM_DENIED, PAM_PERM_DENIED, PAM_SUCCESS, PAM_IGNORE };
+static const struct answers no_verdict = { PAM_AUTHINFO_UNAVAIL, PAM_IGNORE,
+	PAM_AUTHINFO_UNAVAIL, PAM_SESSION_ERR, PAM_SUCCESS, PAM_IGNORE };
 
 static char module[PATH_MAX];
 static struct testkey listed, key, ca;
@@ -75,52 +51,19 @@ static struct {
 /* What the module logged last. The linker shows it these functions. */
 static char logged[16 * 1024];
 
-__attribute__((format(printf, 1, 0))) static void
-note_log(const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+note_syslog(int priority, const char *fmt, va_list ap)
 {
 	char line[sizeof(logged)];
 
+	(void)priority;
 	vsnprintf(line, sizeof(line), fmt, ap);
 	/* libpam logs, too. */
 	if (strncmp(line, "pam_keyveto(", 12) == 0)
 		strcpy(logged, line);
 }
 
-/* With _FORTIFY_SOURCE clang has a macro of this name. */
-#undef syslog
-void
-syslog(int priority, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void)priority;
-	va_start(ap, fmt);
-	note_log(fmt, ap);
-	va_end(ap);
-}
-
-/* What _FORTIFY_SOURCE makes of syslog. A later clang takes the second. */
-__attribute__((format(printf, 3, 4))) void __syslog_chk(int priority, int flag,
-    const char *fmt, ...);
-void
-__syslog_chk(int priority, int flag, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void)priority, (void)flag;
-	va_start(ap, fmt);
-	note_log(fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 3, 0))) void __vsyslog_chk(int priority, int flag,
-    const char *fmt, va_list ap);
-void
-__vsyslog_chk(int priority, int flag, const char *fmt, va_list ap)
-{
-	(void)priority, (void)flag;
-	note_log(fmt, ap);
-}
+#include "own_syslog.h"
 
 static int
 converse(int n, const struct pam_message **msg, struct pam_response **resp,
@@ -154,39 +97,42 @@ make_filter(void)
 	memcpy(filter.p, p, filter.len);
 }
 
-static int
-set_up(void **state)
+static void
+set_up(void)
 {
 	const char *path = getenv("KEYVETO_PAM_MODULE");
 
-	test_begin(state);
 	path = path != NULL ? path : MODULE;
-	if (realpath(path, module) == NULL) {
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-		return -1;
-	}
+	if (realpath(path, module) == NULL)
+		fail_msg("%s: %s", path, strerror(errno));
 	listed.type = KV_KEY_RSA;
 	blob_of_line(rsa_line, &listed.blob);
 	put(&listed.fields, listed.blob.p + 11, listed.blob.len - 11);
 	testkey_new(&key, KV_KEY_ED25519);
 	testkey_new(&ca, KV_KEY_ECDSA_P384);
 	make_filter();
-	return test_cleanup(state);
+}
+
+static const char *
+conf(void)
+{
+	return tmp_path("keyveto.conf");
 }
 
 /* Writes both services, with these arguments of the module. */
-static void
-write_services(const char *arguments)
+__attribute__((format(printf, 1, 2))) static void
+write_services(const char *fmt, ...)
 {
-	static const char *const types[] = {
-		"auth",
-		"account",
-		"session",
-		"password",
-	};
+	static const char *const types[] = { "auth", "account", "session",
+		"password" };
 	FILE *alone = fopen(tmp_path("alone"), "w");
 	FILE *stacked = fopen(tmp_path("stacked"), "w");
+	char *arguments;
+	va_list ap;
 
+	va_start(ap, fmt);
+	assert_true(vasprintf(&arguments, fmt, ap) >= 0);
+	va_end(ap);
 	for (size_t i = 0; i < COUNT(types); i++) {
 		fprintf(alone, "%s required %s %s\n", types[i], module,
 		    arguments);
@@ -195,6 +141,7 @@ write_services(const char *arguments)
 		    "%s required pam_permit.so\n",
 		    types[i], module, arguments, types[i]);
 	}
+	free(arguments);
 	fclose(alone);
 	fclose(stacked);
 }
@@ -205,7 +152,7 @@ configure(const char *text)
 {
 	tmp_file("f", filter.p, filter.len);
 	tmp_text("keyveto.conf", format("Filter %s/f\n%s", tmp_dir(), text));
-	write_services(format("config=%s", tmp_path("keyveto.conf")));
+	write_services("config=%s", conf());
 }
 
 static pam_handle_t *
@@ -258,14 +205,9 @@ static void
 expect_for_service(const char *service, const struct answers *want,
     const char *info, int flags)
 {
-	const int answers[ENTRY_POINTS] = {
-		want->auth,
-		want->setcred,
-		want->account,
-		want->open_session,
-		want->close_session,
-		want->password,
-	};
+	const int answers[ENTRY_POINTS] = { want->auth, want->setcred,
+		want->account, want->open_session, want->close_session,
+		want->password };
 
 	for (size_t i = 0; i < ENTRY_POINTS; i++) {
 		pam_handle_t *pamh = start(service, info);
@@ -316,10 +258,8 @@ said_at_open_session(const char *info, int flags)
 	return said.text;
 }
 
-static void
-login_without_a_key_passes(void **state)
+TEST_CASE(login_without_a_key_passes)
 {
-	(void)state;
 	configure("");
 	expect(&clean, NULL);
 	expect(&clean, "");
@@ -329,21 +269,15 @@ login_without_a_key_passes(void **state)
 }
 
 /* A password must be enough without a filter and without a configuration. */
-static void
-login_without_a_key_needs_no_configuration(void **state)
+TEST_CASE(login_without_a_key_needs_no_configuration)
 {
-	(void)state;
 	write_services("config=/nonexistent bogus");
 	expect(&clean, NULL);
 	expect(&clean, "password\n");
 }
 
-static void
-clean_key_passes(void **state)
+TEST_CASE_AS_ROOT(clean_key_passes)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&clean, info_of("publickey", &key));
 	expect(&clean, info_of("hostbased", &key));
@@ -352,38 +286,26 @@ clean_key_passes(void **state)
 	    "");
 }
 
-static void
-listed_key_is_refused(void **state)
+TEST_CASE_AS_ROOT(listed_key_is_refused)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&refused, info_of("publickey", &listed));
 	expect(&refused, info_of("hostbased", &listed));
 	expect(&refused, format("publickey %s", rsa_line));
 }
 
-static void
-keys_in_a_certificate_are_judged(void **state)
+TEST_CASE_AS_ROOT(keys_in_a_certificate_are_judged)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&refused, cert_info_of(&listed, &ca));
 	expect(&refused, cert_info_of(&key, &listed));
 }
 
-static void
-every_key_of_a_login_is_judged(void **state)
+TEST_CASE_AS_ROOT(every_key_of_a_login_is_judged)
 {
 	const char *bad = info_of("publickey", &listed);
 	const char *good = info_of("publickey", &key);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&refused, format("%s%s", bad, good));
 	expect(&refused, format("%s%s", good, bad));
@@ -392,40 +314,28 @@ every_key_of_a_login_is_judged(void **state)
 	expect(&clean, format("%spassword\n%s", good, good));
 }
 
-static void
-on_hit_warn_lets_a_listed_key_in(void **state)
+TEST_CASE_AS_ROOT(on_hit_warn_lets_a_listed_key_in)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("OnHit warn\n");
 	expect(&clean, info_of("publickey", &listed));
 	assert_string_equal(
 	    said_at_open_session(info_of("publickey", &listed), 0), "");
 }
 
-static void
-allowed_key_passes(void **state)
+TEST_CASE_AS_ROOT(allowed_key_passes)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("AllowKey " RSA_FP " for a week\n");
 	expect(&clean, info_of("publickey", &listed));
 	configure("AllowKey " RSA_FP " until=2020-01-01\n");
 	expect(&refused, info_of("publickey", &listed));
 }
 
-static void
-missing_filter_is_no_verdict(void **state)
+TEST_CASE_AS_ROOT(missing_filter_is_no_verdict)
 {
 	const char *info = info_of("publickey", &key);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
-	assert_return_code(unlink(tmp_path("f")), errno);
+	assert_done(unlink(tmp_path("f")));
 	expect(&no_verdict, info);
 	assert_contains(said_at_open_session(info, 0), "could not");
 	tmp_text("keyveto.conf",
@@ -434,73 +344,52 @@ missing_filter_is_no_verdict(void **state)
 	assert_string_equal(said_at_open_session(info, 0), "");
 }
 
-static void
-insecure_or_missing_configuration_is_no_verdict(void **state)
+TEST_CASE(insecure_or_missing_configuration_is_no_verdict)
 {
 	const char *info = info_of("publickey", &key);
 
-	(void)state;
 	configure("OnError allow\n");
-	assert_return_code(chmod(tmp_path("keyveto.conf"), 0666), errno);
+	assert_done(chmod(tmp_path("keyveto.conf"), 0666));
 	expect(&no_verdict, info);
 	write_services("config=/nonexistent");
 	expect(&no_verdict, info);
 	if (!have_root())
 		return;
 	configure("OnError allow\n");
-	assert_return_code(chmod(tmp_path("keyveto.conf"), 0644), errno);
+	assert_done(chmod(tmp_path("keyveto.conf"), 0644));
 	expect(&clean, info);
-	assert_return_code(chown(tmp_path("keyveto.conf"), 1, 0), errno);
+	assert_done(chown(tmp_path("keyveto.conf"), 1, 0));
 	expect(&no_verdict, info);
 }
 
-static void
-mistake_in_the_configuration_is_no_verdict(void **state)
+TEST_CASE_AS_ROOT(mistake_in_the_configuration_is_no_verdict)
 {
 	const char *info = info_of("publickey", &key);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("Bogus\n");
 	expect(&no_verdict, info);
 	configure("Bogus\nOnError allow\n");
 	expect(&clean, info);
 }
 
-static void
-unknown_option_is_no_verdict(void **state)
+TEST_CASE_AS_ROOT(unknown_option_is_no_verdict)
 {
-	static const char *const options[] = {
-		"bogus",
-		"Debug",
-		"config",
-		"config=",
-		"config=relative",
-		"debug=1",
-		"disconnect",
-		"disconnect=",
-		"disconnect=yes",
-		"disconnect=Always",
-		"disconnect=root,always",
-	};
+	static const char *const options[] = { "bogus", "Debug", "config",
+		"config=", "config=relative", "debug=1", "disconnect",
+		"disconnect=", "disconnect=yes", "disconnect=Always",
+		"disconnect=root,always" };
 	const char *info = info_of("publickey", &key);
 
-	(void)state;
-	if (!have_root())
-		return;
 	for (size_t i = 0; i < COUNT(options); i++) {
 		configure("");
-		write_services(format("config=%s %s", tmp_path("keyveto.conf"),
-		    options[i]));
+		write_services("config=%s %s", conf(), options[i]);
 		expect(&no_verdict, info);
-		write_services(format("%s config=%s", options[i],
-		    tmp_path("keyveto.conf")));
+		write_services("%s config=%s", options[i], conf());
 		expect(&no_verdict, info);
 	}
 	/* OnError decides, as about other errors. */
 	configure("OnError allow\n");
-	write_services(format("config=%s bogus", tmp_path("keyveto.conf")));
+	write_services("config=%s bogus", conf());
 	expect(&clean, info);
 }
 
@@ -526,7 +415,7 @@ status_after(size_t entry_point, const char *service, const char *user,
 	assert_int_equal(pam_set_item(pamh, PAM_USER, user), PAM_SUCCESS);
 	if (tty != NULL)
 		assert_int_equal(pam_set_item(pamh, PAM_TTY, tty), PAM_SUCCESS);
-	assert_return_code(pid = fork(), errno);
+	assert_done(pid = fork());
 	if (pid == 0)
 		_exit(LIVES_ON + call(pamh, entry_point, 0));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -592,64 +481,42 @@ expect_ends(bool root, bool other, bool unknown)
 	}
 }
 
-static void
-refused_session_of_root_ends_the_connection(void **state)
+TEST_CASE_AS_ROOT(refused_session_of_root_ends_the_connection)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect_ends(true, false, true);
-	write_services(
-	    format("config=%s disconnect=root", tmp_path("keyveto.conf")));
+	write_services("config=%s disconnect=root", conf());
 	expect_ends(true, false, true);
 }
 
-static void
-refused_session_ends_the_connection_as_the_option_says(void **state)
+TEST_CASE_AS_ROOT(refused_session_ends_the_connection_as_the_option_says)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
-	write_services(
-	    format("config=%s disconnect=always", tmp_path("keyveto.conf")));
+	write_services("config=%s disconnect=always", conf());
 	expect_ends(true, true, true);
-	write_services(
-	    format("config=%s disconnect=never", tmp_path("keyveto.conf")));
+	write_services("config=%s disconnect=never", conf());
 	expect_ends(false, false, false);
 }
 
-static void
-session_that_may_go_on_is_not_ended(void **state)
+TEST_CASE_AS_ROOT(session_that_may_go_on_is_not_ended)
 {
 	const char *info = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("OnHit warn\nOnError allow\n");
-	write_services(
-	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
+	write_services("disconnect=always config=%s", conf());
 	expect_end("root", info, PAM_SUCCESS, false);
 	expect_end("root", "publickey ssh-rsa AAAA\n", PAM_SUCCESS, false);
 	configure("AllowKey " RSA_FP "\n");
-	write_services(
-	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
+	write_services("disconnect=always config=%s", conf());
 	expect_end("root", info, PAM_SUCCESS, false);
 }
 
-static void
-other_phases_end_no_connection(void **state)
+TEST_CASE_AS_ROOT(other_phases_end_no_connection)
 {
 	const char *info = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
-	write_services(
-	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
+	write_services("disconnect=always config=%s", conf());
 	for (size_t i = 0; i < COUNT(services); i++) {
 		assert_int_equal(status_after(0, services[i], "root", "ssh",
 				     info),
@@ -660,33 +527,21 @@ other_phases_end_no_connection(void **state)
 	}
 }
 
-static void
-debug_changes_no_answer(void **state)
+TEST_CASE_AS_ROOT(debug_changes_no_answer)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
-	write_services(format("debug config=%s", tmp_path("keyveto.conf")));
+	write_services("debug config=%s", conf());
 	expect(&clean, info_of("publickey", &key));
 	expect(&refused, info_of("publickey", &listed));
 }
 
-static void
-key_that_cannot_be_read_is_no_verdict(void **state)
+TEST_CASE_AS_ROOT(key_that_cannot_be_read_is_no_verdict)
 {
-	static const char *const infos[] = {
-		"publickey\n",
-		"publickey ssh-rsa\n",
-		"publickey ssh-rsa \n",
-		"publickey ssh-rsa AAA\n",
-		"publickey ssh-rsa AAAA\n",
-		"hostbased ssh-ed25519 ====\n",
-	};
+	static const char *const infos[] = { "publickey\n",
+		"publickey ssh-rsa\n", "publickey ssh-rsa \n",
+		"publickey ssh-rsa AAA\n", "publickey ssh-rsa AAAA\n",
+		"hostbased ssh-ed25519 ====\n" };
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	for (size_t i = 0; i < COUNT(infos); i++)
 		expect(&no_verdict, infos[i]);
@@ -699,27 +554,19 @@ key_that_cannot_be_read_is_no_verdict(void **state)
 	    format("%spublickey ssh-rsa AAAA\n", info_of("publickey", &key)));
 }
 
-static void
-listed_key_outweighs_one_without_a_verdict(void **state)
+TEST_CASE_AS_ROOT(listed_key_outweighs_one_without_a_verdict)
 {
 	const char *bad = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&refused, format("publickey ssh-rsa AAAA\n%s", bad));
 	expect(&refused, format("%spublickey ssh-rsa AAAA\n", bad));
 }
 
-static void
-unsupported_key_is_what_the_configuration_says(void **state)
+TEST_CASE_AS_ROOT(unsupported_key_is_what_the_configuration_says)
 {
 	static const char info[] = "publickey ssh-foo AAAAB3NzaC1mb28=\n";
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect(&clean, info);
 	configure("OnUnsupported deny\n");
@@ -730,15 +577,11 @@ unsupported_key_is_what_the_configuration_says(void **state)
 	assert_contains(said_at_open_session(info, 0), "ssh-foo cannot");
 }
 
-static void
-log_names_service_phase_and_login(void **state)
+TEST_CASE_AS_ROOT(log_names_service_phase_and_login)
 {
 	const char *info = info_of("publickey", &listed);
 	pam_handle_t *pamh;
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	pamh = start("alone", info);
 	pam_set_item(pamh, PAM_RHOST, "192.0.2.7");
@@ -757,37 +600,28 @@ log_names_service_phase_and_login(void **state)
 	logged[0] = '\0';
 	expect(&clean, info_of("publickey", &key));
 	assert_string_equal(logged, "");
-	write_services(format("config=%s debug", tmp_path("keyveto.conf")));
+	write_services("config=%s debug", conf());
 	pamh = start("alone", info_of("publickey", &key));
 	pam_end(pamh, pam_open_session(pamh, 0));
 	assert_contains(logged, "(alone:session): verdict=clean action=allow");
 	/* Of two unknown options the first is named. */
-	write_services(
-	    format("config=%s bogus other", tmp_path("keyveto.conf")));
+	write_services("config=%s bogus other", conf());
 	expect(&no_verdict, info);
 	assert_contains(logged, "unknown module option \\x22bogus\\x22");
 }
 
 /* Whoever that is may be root. */
-static void
-refused_session_of_nobody_known_ends_the_connection(void **state)
+TEST_CASE_AS_ROOT(refused_session_of_nobody_known_ends_the_connection)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect_end("", info_of("publickey", &listed), PAM_PERM_DENIED, true);
 }
 
-static void
-person_is_told_of_a_listed_key(void **state)
+TEST_CASE_AS_ROOT(person_is_told_of_a_listed_key)
 {
 	const char *info = info_of("publickey", &listed);
 	char long_text[1100];
 
-	(void)state;
-	if (!have_root())
-		return;
 	memset(long_text, 'm', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = '\0';
 	configure("");
@@ -806,14 +640,10 @@ person_is_told_of_a_listed_key(void **state)
 }
 
 /* Nobody knows whether such a key is compromised: an administrator refused it. */
-static void
-person_is_told_of_a_denied_key(void **state)
+TEST_CASE_AS_ROOT(person_is_told_of_a_denied_key)
 {
 	const char *info = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("DenyKey " RSA_FP " left the company\n");
 	assert_contains(said_at_open_session(info, 0),
 	    "this server does not accept ssh-rsa " RSA_FP ".");
@@ -826,15 +656,11 @@ person_is_told_of_a_denied_key(void **state)
 	    "Ask about " RSA_FP "\n");
 }
 
-static void
-person_is_told_in_each_phase(void **state)
+TEST_CASE_AS_ROOT(person_is_told_in_each_phase)
 {
 	static const size_t phases[] = { 0, 2, 3 };
 	const char *info = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	for (size_t i = 0; i < COUNT(phases); i++) {
 		pam_handle_t *pamh = start("stacked", info);
@@ -845,14 +671,10 @@ person_is_told_in_each_phase(void **state)
 	}
 }
 
-static void
-silent_call_says_nothing(void **state)
+TEST_CASE_AS_ROOT(silent_call_says_nothing)
 {
 	const char *info = info_of("publickey", &listed);
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	expect_with_flags(&refused, info, PAM_SILENT);
 	said_at_open_session(info, PAM_SILENT);
@@ -862,12 +684,8 @@ silent_call_says_nothing(void **state)
 	assert_int_equal(said.messages, 1);
 }
 
-static void
-conversation_that_fails_changes_no_answer(void **state)
+TEST_CASE_AS_ROOT(conversation_that_fails_changes_no_answer)
 {
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	said.answer = PAM_CONV_ERR;
 	expect(&refused, info_of("publickey", &listed));
@@ -875,14 +693,10 @@ conversation_that_fails_changes_no_answer(void **state)
 	said.answer = PAM_SUCCESS;
 }
 
-static void
-every_call_reads_the_configuration_anew(void **state)
+TEST_CASE_AS_ROOT(every_call_reads_the_configuration_anew)
 {
 	pam_handle_t *pamh;
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("OnHit warn\n");
 	pamh = start("stacked", info_of("publickey", &listed));
 	assert_int_equal(pam_open_session(pamh, 0), PAM_SUCCESS);
@@ -891,15 +705,11 @@ every_call_reads_the_configuration_anew(void **state)
 	pam_end(pamh, PAM_PERM_DENIED);
 }
 
-static void
-no_descriptor_is_left_open(void **state)
+TEST_CASE_AS_ROOT(no_descriptor_is_left_open)
 {
 	size_t before;
 	pam_handle_t *pamh;
 
-	(void)state;
-	if (!have_root())
-		return;
 	configure("");
 	pamh = start("stacked", info_of("publickey", &listed));
 	(void)pam_open_session(pamh, 0);
@@ -910,29 +720,16 @@ no_descriptor_is_left_open(void **state)
 	pam_end(pamh, PAM_SUCCESS);
 }
 
-static const char *const entry_points[ENTRY_POINTS] = {
-	"pam_sm_acct_mgmt",
-	"pam_sm_authenticate",
-	"pam_sm_chauthtok",
-	"pam_sm_close_session",
-	"pam_sm_open_session",
-	"pam_sm_setcred",
-};
+static const char *const entry_points[ENTRY_POINTS] = { "pam_sm_acct_mgmt",
+	"pam_sm_authenticate", "pam_sm_chauthtok", "pam_sm_close_session",
+	"pam_sm_open_session", "pam_sm_setcred" };
 
-static void
-module_shows_its_entry_points_only(void **state)
+TEST_CASE(module_shows_its_entry_points_only)
 {
-	static const char *const hidden[] = {
-		"kv_judge_open",
-		"kv_pkbf_lookup",
-		"kv_strerror",
-		"auth_info_next_key",
-		"run_phase",
-		"XXH64",
-	};
+	static const char *const hidden[] = { "kv_judge_open", "kv_pkbf_lookup",
+		"kv_strerror", "auth_info_next_key", "run_phase", "XXH64" };
 	void *so = dlopen(module, RTLD_NOW | RTLD_LOCAL);
 
-	(void)state;
 	if (so == NULL)
 		fail_msg("%s", dlerror());
 	for (size_t i = 0; i < ENTRY_POINTS; i++)
@@ -942,12 +739,10 @@ module_shows_its_entry_points_only(void **state)
 	dlclose(so);
 }
 
-static void
-nm_sees_nothing_else(void **state)
+TEST_CASE(nm_sees_nothing_else)
 {
 	char *want = format("%s", "");
 
-	(void)state;
 	for (size_t i = 0; i < ENTRY_POINTS; i++)
 		want = format("%sT %s\n", want, entry_points[i]);
 	assert_string_equal(
@@ -960,40 +755,6 @@ nm_sees_nothing_else(void **state)
 int
 main(int argc, char **argv)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(login_without_a_key_passes),
-		TEST(login_without_a_key_needs_no_configuration),
-		TEST(clean_key_passes),
-		TEST(listed_key_is_refused),
-		TEST(keys_in_a_certificate_are_judged),
-		TEST(every_key_of_a_login_is_judged),
-		TEST(on_hit_warn_lets_a_listed_key_in),
-		TEST(allowed_key_passes),
-		TEST(missing_filter_is_no_verdict),
-		TEST(insecure_or_missing_configuration_is_no_verdict),
-		TEST(mistake_in_the_configuration_is_no_verdict),
-		TEST(unknown_option_is_no_verdict),
-		TEST(refused_session_of_root_ends_the_connection),
-		TEST(refused_session_ends_the_connection_as_the_option_says),
-		TEST(session_that_may_go_on_is_not_ended),
-		TEST(other_phases_end_no_connection),
-		TEST(debug_changes_no_answer),
-		TEST(key_that_cannot_be_read_is_no_verdict),
-		TEST(listed_key_outweighs_one_without_a_verdict),
-		TEST(unsupported_key_is_what_the_configuration_says),
-		TEST(log_names_service_phase_and_login),
-		TEST(refused_session_of_nobody_known_ends_the_connection),
-		TEST(person_is_told_of_a_listed_key),
-		TEST(person_is_told_of_a_denied_key),
-		TEST(person_is_told_in_each_phase),
-		TEST(silent_call_says_nothing),
-		TEST(conversation_that_fails_changes_no_answer),
-		TEST(every_call_reads_the_configuration_anew),
-		TEST(no_descriptor_is_left_open),
-		TEST(module_shows_its_entry_points_only),
-		TEST(nm_sees_nothing_else),
-	};
-
 	bool *finished = mmap(NULL, sizeof(*finished), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
@@ -1004,7 +765,8 @@ main(int argc, char **argv)
 	if (finished == MAP_FAILED || (pid = fork()) == -1)
 		return 1;
 	if (pid == 0) {
-		status = cmocka_run_group_tests(tests, set_up, NULL);
+		status = run_all_tests(
+		    &(struct fixture){ .before_all = set_up });
 		*finished = true;
 		return status;
 	}

@@ -8,8 +8,6 @@
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kv_spki.h"
 
@@ -35,27 +33,24 @@ take_pair(struct pair *p, EVP_PKEY *pkey)
 	assert_true(proof_key_read(p->spki, &p->key, why));
 }
 
-static int
-make_pairs(void **state)
+static void
+make_pairs(void)
 {
 	take_pair(&rsa, EVP_RSA_gen(2048));
 	take_pair(&p256, EVP_EC_gen("P-256"));
 	take_pair(&p521, EVP_EC_gen("P-521"));
-	return test_begin(state);
 }
 
-static int
-free_pairs(void **state)
+static void
+free_pairs(void)
 {
 	struct pair *const all[] = { &rsa, &p256, &p521 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		EVP_PKEY_free(all[i]->pkey);
 		proof_key_free(&all[i]->key);
 		OPENSSL_free(all[i]->der);
 	}
-	return 0;
 }
 
 static void
@@ -147,12 +142,10 @@ make_attestation(const struct pair *p)
 	return (struct kv_span){ der, (size_t)len };
 }
 
-static void
-a_jws_is_of_the_key_that_is_asked_about(void **state)
+TEST_CASE(a_jws_is_of_the_key_that_is_asked_about)
 {
 	const struct pair *const all[] = { &rsa, &p256, &p521 };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		char *text = make_jws(all[i], all[i]->key.id[0]);
 
@@ -166,13 +159,11 @@ a_jws_is_of_the_key_that_is_asked_about(void **state)
 	}
 }
 
-static void
-its_kid_is_of_the_key_with_its_point_in_either_form(void **state)
+TEST_CASE(its_kid_is_of_the_key_with_its_point_in_either_form)
 {
 	char other[PROOF_ID_BYTES], *text;
 	const struct kv_span spki = p256.spki;
 
-	(void)state;
 	text = make_jws(&p256, p256.key.id[1]);
 	assert_true(jws_verify(span_of(text), spki, why));
 	free(text);
@@ -187,13 +178,11 @@ its_kid_is_of_the_key_with_its_point_in_either_form(void **state)
 	free(text);
 }
 
-static void
-without_a_text_or_a_key_nothing_is_proved(void **state)
+TEST_CASE(without_a_text_or_a_key_nothing_is_proved)
 {
 	char *text = make_jws(&p256, p256.key.id[0]);
 	char *longer = malloc(JWS_MAX_BYTES + 2);
 
-	(void)state;
 	assert_non_null(longer);
 	assert_false(jws_verify((struct kv_span){ NULL, 0 }, p256.spki, why));
 	assert_false(
@@ -213,20 +202,19 @@ refuse_jws(const uint8_t *p, size_t len, void *arg)
 {
 	const struct kv_span good = *(const struct kv_span *)arg;
 
-	/* Without its line end, it is as good. */
-	if (len == good.len - 1 && memcmp(p, good.p, len) == 0)
+	/* White space at its end may be another, or missing. */
+	if (len >= good.len - 1 && memcmp(p, good.p, good.len - 1) == 0 &&
+	    (len < good.len || strchr(" \t\r", p[len - 1]) != NULL))
 		return;
 	assert_false(jws_verify((struct kv_span){ p, len }, p256.spki, why));
 	assert_true(why[0] != '\0');
 }
 
-static void
-no_mutant_of_a_jws_is_a_proof(void **state)
+TEST_CASE(no_mutant_of_a_jws_is_a_proof)
 {
 	char *text = make_jws(&p256, p256.key.id[0]);
 	struct kv_span good = span_of(text);
 
-	(void)state;
 	for_each_mutant(good.p, good.len, refuse_jws, &good);
 	free(text);
 }
@@ -237,29 +225,24 @@ refuse_attestation(const uint8_t *p, size_t len, void *arg)
 	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
 
-	/* A byte of 255 was set to 255. */
-	if (kv_span_equal((struct kv_span){ p, len },
-		*(const struct kv_span *)arg))
-		return;
+	(void)arg;
 	assert_false(
 	    attestation_verify((struct kv_span){ p, len }, &work, &key, why));
 	assert_true(why[0] != '\0');
 	proof_work_free(&work);
 }
 
-static void
-no_mutant_of_an_attestation_is_a_proof(void **state)
+TEST_CASE(no_mutant_of_an_attestation_is_a_proof)
 {
 	struct proof_work work = { .spent = 0 };
 	const struct kv_span good = make_attestation(&p256);
 	struct proof_key key;
 
-	(void)state;
 	assert_true(attestation_verify(good, &work, &key, why));
 	proof_work_free(&work);
 	assert_string_equal(key.id[0], p256.key.id[0]);
 	proof_key_free(&key);
-	for_each_mutant(good.p, good.len, refuse_attestation, (void *)&good);
+	for_each_mutant(good.p, good.len, refuse_attestation, NULL);
 	OPENSSL_free((void *)good.p);
 }
 
@@ -282,8 +265,7 @@ make_unusual_pair(struct pair *p)
 }
 
 /* Its signature takes one unit of work, and its modulus another. */
-static void
-the_work_of_a_run_is_bounded_and_not_spent_twice(void **state)
+TEST_CASE(the_work_of_a_run_is_bounded_and_not_spent_twice)
 {
 	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
@@ -292,7 +274,6 @@ the_work_of_a_run_is_bounded_and_not_spent_twice(void **state)
 	struct jws jws;
 	char *text;
 
-	(void)state;
 	make_unusual_pair(&pair);
 	der = make_attestation(&pair);
 	for (uint64_t left = 0; left < 2; left++) {
@@ -347,8 +328,7 @@ refuse_all(const void *proof, const struct proof_key *key,
  * The bytes of a modulus may be those of a forged proof: that the modulus is
  * sound does not make the proof good.
  */
-static void
-a_known_modulus_is_no_known_proof(void **state)
+TEST_CASE(a_known_modulus_is_no_known_proof)
 {
 	struct proof_work work = { .spent = 0 };
 	uint8_t digest[KV_SHA256_BYTES];
@@ -357,7 +337,6 @@ a_known_modulus_is_no_known_proof(void **state)
 	BIGNUM *number = NULL;
 	char *text = make_jws(&rsa, rsa.key.id[0]);
 
-	(void)state;
 	assert_true(jws_read(span_of(text), &jws, why));
 	assert_true(jws_is_signed_by(&jws, &rsa.key, &work, why));
 	assert_true(EVP_PKEY_get_bn_param(rsa.pkey, "n", &number));
@@ -375,15 +354,6 @@ a_known_modulus_is_no_known_proof(void **state)
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(a_jws_is_of_the_key_that_is_asked_about),
-		TEST(its_kid_is_of_the_key_with_its_point_in_either_form),
-		TEST(without_a_text_or_a_key_nothing_is_proved),
-		TEST(no_mutant_of_a_jws_is_a_proof),
-		TEST(no_mutant_of_an_attestation_is_a_proof),
-		TEST(the_work_of_a_run_is_bounded_and_not_spent_twice),
-		TEST(a_known_modulus_is_no_known_proof),
-	};
-
-	return cmocka_run_group_tests(tests, make_pairs, free_pairs);
+	return run_all_tests(&(struct fixture){ .before_all = make_pairs,
+	    .after_all = free_pairs });
 }

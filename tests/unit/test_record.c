@@ -16,15 +16,13 @@ assert_written(const uint8_t *want)
 	record_clear(&out);
 }
 
-static void
-a_number_is_written_big_endian_whatever_its_width(void **state)
+TEST_CASE(a_number_is_written_big_endian_whatever_its_width)
 {
 	bool flag = true;
 	uint8_t byte = 0xfe;
 	uint32_t half = 0x01020304;
 	uint64_t whole = UINT64_C(0x0102030405060708);
 
-	(void)state;
 	out = (struct record_out){ .fd = -1 };
 	record_send(&out, 7, R_FLAG(flag));
 	assert_written(RECORD(0, 0, 0, 0, 0, 0, 0, 1));
@@ -37,8 +35,7 @@ a_number_is_written_big_endian_whatever_its_width(void **state)
 	record_out_free(&out);
 }
 
-static void
-a_number_is_read_that_its_field_has_room_for(void **state)
+TEST_CASE(a_number_is_read_that_its_field_has_room_for)
 {
 	struct kv_bytes b = { RECORD(0, 0, 0, 0, 0, 0, 0, 0xfe) + 5, 8 };
 	struct kv_bytes c = { RECORD(0, 0, 0, 0, 1, 2, 3, 4) + 5, 8 };
@@ -47,7 +44,6 @@ a_number_is_read_that_its_field_has_room_for(void **state)
 	uint32_t half = 0;
 	uint64_t whole = 0;
 
-	(void)state;
 	assert_true(record_get_all(&b, R_ANY(byte)));
 	assert_int_equal(byte, 0xfe);
 	assert_true(record_get_all(&c, R_ANY(half)));
@@ -57,29 +53,15 @@ a_number_is_read_that_its_field_has_room_for(void **state)
 }
 
 /* As a size_t of 32 bits would get of one of 64. */
-static void
-a_number_is_refused_that_its_field_has_no_room_for(void **state)
+TEST_CASE(a_number_is_refused_that_its_field_has_no_room_for)
 {
 	struct kv_bytes b = { RECORD(0, 0, 0, 0, 0, 0, 1, 0) + 5, 8 };
 	struct kv_bytes c = { RECORD(0, 0, 0, 1, 0, 0, 0, 5) + 5, 8 };
 	uint8_t byte = 1;
 	uint32_t half = 1;
 
-	(void)state;
 	assert_false(record_get_all(&b, R_ANY(byte)));
 	assert_false(record_get_all(&c, R_ANY(half)));
 	assert_int_equal(byte, 1);
 	assert_int_equal(half, 1);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_number_is_written_big_endian_whatever_its_width),
-		TEST(a_number_is_read_that_its_field_has_room_for),
-		TEST(a_number_is_refused_that_its_field_has_no_room_for),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -3,10 +3,6 @@
 
 #include "testlib.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 static void
 assert_source(int fd, uint8_t id, const char *want)
 {
@@ -29,8 +25,7 @@ assert_words(int fd, uint8_t id, const char *want)
 	assert_string_equal(more, want);
 }
 
-static void
-sources_have_names_or_numbers(void **state)
+TEST_CASE(sources_have_names_or_numbers)
 {
 	int fd = open_read(tmp_text("sources",
 	    format("# names\n1 debianssl\n12\n13  b\n14 \x1b[31m\n"
@@ -41,7 +36,6 @@ sources_have_names_or_numbers(void **state)
 		   "26 a thirteen byte\n99 new",
 		0, 0, 0, 0)));
 
-	(void)state;
 	assert_source(fd, 1, "debianssl");
 	assert_source(fd, 99, "new");
 	assert_source(fd, 17, format("%063d", 0));
@@ -69,14 +63,12 @@ sources_have_names_or_numbers(void **state)
 	close(fd);
 }
 
-static void
-an_id_has_up_to_three_digits(void **state)
+TEST_CASE(an_id_has_up_to_three_digits)
 {
 	int fd = open_read(tmp_text("sources",
 	    "7 one\n42 two\n100 three\n255 last\n0 none\n0008 four\n"
 	    "009 nine\n258 more\n"));
 
-	(void)state;
 	assert_source(fd, 7, "one");
 	assert_source(fd, 42, "two");
 	assert_source(fd, 100, "three");
@@ -89,12 +81,10 @@ an_id_has_up_to_three_digits(void **state)
 }
 
 /* What was read before counts. */
-static void
-a_file_that_cannot_be_read_to_its_end_names_what_was_read(void **state)
+TEST_CASE(a_file_that_cannot_be_read_to_its_end_names_what_was_read)
 {
 	int fd = open_read(tmp_text("sources", "1 debianssl more"));
 
-	(void)state;
 	fail_call("pread", 2, EIO);
 	assert_source(fd, 1, "debianssl");
 	assert_true(call_has_failed());
@@ -107,12 +97,10 @@ a_file_that_cannot_be_read_to_its_end_names_what_was_read(void **state)
 	close(fd);
 }
 
-static void
-a_signal_ends_no_reading(void **state)
+TEST_CASE(a_signal_ends_no_reading)
 {
 	int fd = open_read(tmp_text("sources", "1 debianssl"));
 
-	(void)state;
 	interrupt_calls(3);
 	assert_source(fd, 1, "debianssl");
 	assert_int_equal(calls_to_interrupt(), 0);
@@ -125,15 +113,13 @@ a_signal_ends_no_reading(void **state)
 }
 
 /* kv_sources.h: what lies behind an offset is passed over. */
-static void
-names_end_where_reading_does(void **state)
+TEST_CASE(names_end_where_reading_does)
 {
 	static const char last[] = "\n1 last", next[] = "\n2 next\n";
 	const size_t len = sizeof(last) - 1;
 	char *text = test_alloc(2 * KV_SOURCES_MAX_BYTES + 1);
 	int fd;
 
-	(void)state;
 	memset(text, '#', 2 * KV_SOURCES_MAX_BYTES);
 	memcpy(text + KV_SOURCES_MAX_BYTES - len, last, len);
 	memcpy(text + KV_SOURCES_MAX_BYTES, next, sizeof(next) - 1);
@@ -147,18 +133,4 @@ names_end_where_reading_does(void **state)
 	fd = open_read(tmp_text("sources", text));
 	assert_source(fd, 1, "las");
 	close(fd);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(sources_have_names_or_numbers),
-		TEST(an_id_has_up_to_three_digits),
-		TEST(a_file_that_cannot_be_read_to_its_end_names_what_was_read),
-		TEST(a_signal_ends_no_reading),
-		TEST(names_end_where_reading_does),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

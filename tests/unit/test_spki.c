@@ -4,14 +4,8 @@
 #include "testkeys.h"
 #include "testlib.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <openssl/evp.h>
 
-#define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 #define LONGEST_INTEGER 2049
 
 static struct testkey k, ca;
@@ -20,9 +14,8 @@ static struct blob b;
 static void
 parse(const struct blob *blob, struct kv_sshkey *key)
 {
-	assert_err(kv_sshkey_parse(exact_copy(blob->p, blob->len), blob->len,
-		       key),
-	    KV_OK);
+	assert_ok(
+	    kv_sshkey_parse(exact_copy(blob->p, blob->len), blob->len, key));
 }
 
 /* The key has exactly the SPKIs of want, by their indices. */
@@ -34,8 +27,7 @@ assert_spkis(const struct kv_pubkey *key, const struct testkey *want)
 
 	assert_int_equal(kv_spki_count(key), want->n_spki);
 	for (size_t i = 0; i < want->n_spki; i++) {
-		assert_err(kv_spki_encode(key, i, out, sizeof(out), &len),
-		    KV_OK);
+		assert_ok(kv_spki_encode(key, i, out, sizeof(out), &len));
 		assert_bytes(out, len, want->spki[i].p, want->spki[i].len);
 	}
 	assert_err(kv_spki_encode(key, want->n_spki, out, sizeof(out), &len),
@@ -54,7 +46,7 @@ assert_compressed(const struct kv_pubkey *key, const struct testkey *want)
 		assert_int_equal(len, 0);
 		return;
 	}
-	assert_err(r, KV_OK);
+	assert_ok(r);
 	assert_bytes(out, len, want->compressed.p, want->compressed.len);
 }
 
@@ -68,36 +60,33 @@ assert_as_openssl(const struct testkey *want)
 	assert_compressed(&key.key, want);
 }
 
+/* A new key of this type. */
 static void
-elliptic_curve_keys_are_as_openssl_has_them(void **state)
+new_key_is_as_openssl_has_it(enum kv_keytype type)
 {
-	(void)state;
+	testkey_new(&k, type);
+	assert_as_openssl(&k);
+}
+
+TEST_CASE(elliptic_curve_keys_are_as_openssl_has_them)
+{
 	for (int i = 0; i < 100; i++) {
-		testkey_new(&k, KV_KEY_ECDSA_P256);
-		assert_as_openssl(&k);
-		testkey_new(&k, KV_KEY_ECDSA_P384);
-		assert_as_openssl(&k);
-		testkey_new(&k, KV_KEY_ECDSA_P521);
-		assert_as_openssl(&k);
+		new_key_is_as_openssl_has_it(KV_KEY_ECDSA_P256);
+		new_key_is_as_openssl_has_it(KV_KEY_ECDSA_P384);
+		new_key_is_as_openssl_has_it(KV_KEY_ECDSA_P521);
 	}
 }
 
-static void
-edwards_curve_keys_are_as_openssl_has_them(void **state)
+TEST_CASE(edwards_curve_keys_are_as_openssl_has_them)
 {
-	(void)state;
 	for (int i = 0; i < 50; i++) {
-		testkey_new(&k, KV_KEY_ED25519);
-		assert_as_openssl(&k);
-		testkey_new(&k, KV_KEY_ED448);
-		assert_as_openssl(&k);
+		new_key_is_as_openssl_has_it(KV_KEY_ED25519);
+		new_key_is_as_openssl_has_it(KV_KEY_ED448);
 	}
 }
 
-static void
-rsa_keys_of_every_size_are_as_openssl_has_them(void **state)
+TEST_CASE(rsa_keys_of_every_size_are_as_openssl_has_them)
 {
-	(void)state;
 	for (size_t bits = 1; bits <= 80; bits++) {
 		testkey_rsa(&k, bits);
 		assert_as_openssl(&k);
@@ -117,12 +106,10 @@ rsa_keys_of_every_size_are_as_openssl_has_them(void **state)
 }
 
 /* At these sizes DER lengths change their form, or a zero byte is added. */
-static void
-rsa_lengths_around_128_and_256_are_as_openssl_has_them(void **state)
+TEST_CASE(rsa_lengths_around_128_and_256_are_as_openssl_has_them)
 {
 	uint8_t n[2048], e[2048];
 
-	(void)state;
 	fresh_bytes(n, sizeof(n));
 	fresh_bytes(e, sizeof(e));
 	for (size_t len = 90; len < 270; len++) {
@@ -142,18 +129,15 @@ rsa_lengths_around_128_and_256_are_as_openssl_has_them(void **state)
 	assert_as_openssl(&k);
 }
 
-static void
-rsa_exponent_of_zero_is_as_openssl_has_it(void **state)
+TEST_CASE(rsa_exponent_of_zero_is_as_openssl_has_it)
 {
 	static const uint8_t n[] = { 0x23 };
 
-	(void)state;
 	testkey_rsa_numbers(&k, n, 0, n, 1);
 	assert_as_openssl(&k);
 }
 
-static void
-dsa_keys_are_as_openssl_has_them(void **state)
+TEST_CASE(dsa_keys_are_as_openssl_has_them)
 {
 	static const size_t bits[][2] = {
 		{ 512, 160 },
@@ -170,7 +154,6 @@ dsa_keys_are_as_openssl_has_them(void **state)
 		{ 16384, 16384 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bits); i++) {
 		for (int j = 0; j < 8; j++) {
 			testkey_dsa(&k, bits[i][0], bits[i][1]);
@@ -179,25 +162,19 @@ dsa_keys_are_as_openssl_has_them(void **state)
 	}
 }
 
-static void
-security_keys_have_the_spki_of_the_plain_key(void **state)
+TEST_CASE(security_keys_have_the_spki_of_the_plain_key)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++) {
-		testkey_new(&k, KV_KEY_SK_ED25519);
-		assert_as_openssl(&k);
-		testkey_new(&k, KV_KEY_SK_ECDSA_P256);
-		assert_as_openssl(&k);
+		new_key_is_as_openssl_has_it(KV_KEY_SK_ED25519);
+		new_key_is_as_openssl_has_it(KV_KEY_SK_ECDSA_P256);
 		testkey_new(&ca, KV_KEY_ECDSA_P256);
 		testkey_sk(&k, &ca, "ssh:something else");
 		assert_as_openssl(&k);
 	}
 }
 
-static void
-composite_key_has_its_own_spki_and_those_of_its_halves(void **state)
+TEST_CASE(composite_key_has_its_own_spki_and_those_of_its_halves)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		testkey_new(&k, KV_KEY_MLDSA44_ED25519);
 		assert_int_equal(k.n_spki, 3);
@@ -205,12 +182,10 @@ composite_key_has_its_own_spki_and_those_of_its_halves(void **state)
 	}
 }
 
-static void
-padding_does_not_show(void **state)
+TEST_CASE(padding_does_not_show)
 {
 	struct kv_sshkey key;
 
-	(void)state;
 	for (size_t pad = 0; pad < 1000; pad += 111) {
 		const uint8_t *p;
 
@@ -225,12 +200,10 @@ padding_does_not_show(void **state)
 	}
 }
 
-static void
-both_keys_of_a_certificate_are_as_openssl_has_them(void **state)
+TEST_CASE(both_keys_of_a_certificate_are_as_openssl_has_them)
 {
 	struct kv_sshkey key;
 
-	(void)state;
 	for (int t = FIRST_TYPE; t <= LAST_TYPE; t++) {
 		testkey_new(&k, (enum kv_keytype)t);
 		testkey_new(&ca, (enum kv_keytype)(FIRST_TYPE + LAST_TYPE - t));
@@ -243,40 +216,32 @@ both_keys_of_a_certificate_are_as_openssl_has_them(void **state)
 	}
 }
 
-static void
-example_keys_have_their_published_spki(void **state)
+TEST_CASE(example_keys_have_their_published_spki)
 {
 	uint8_t out[KV_SPKI_MAX_BYTES];
 	struct kv_sshkey key;
 	size_t len;
 
-	(void)state;
 	blob_of_line(rsa_line, &b);
 	parse(&b, &key);
-	assert_err(kv_spki_encode(&key.key, 0, out, sizeof(out), &len), KV_OK);
+	assert_ok(kv_spki_encode(&key.key, 0, out, sizeof(out), &len));
 	assert_sha256(out, len,
-	    "9e03b56749abe821a6f5299d6f634b35"
-	    "404975f0552eb3347bf3adfad9af1109");
+	    "9e03b56749abe821a6f5299d6f634b35404975f0552eb3347bf3adfad9af1109");
 	blob_of_line(ec_line, &b);
 	parse(&b, &key);
-	assert_err(kv_spki_encode(&key.key, 0, out, sizeof(out), &len), KV_OK);
+	assert_ok(kv_spki_encode(&key.key, 0, out, sizeof(out), &len));
 	assert_sha256(out, len,
-	    "819f7d1dcd9f07bfcb59b7699f68994d"
-	    "89390c3bcd498cf7fb2e1ef3d272b89b");
-	assert_err(kv_spki_encode_compressed(&key.key, out, sizeof(out), &len),
-	    KV_OK);
+	    "819f7d1dcd9f07bfcb59b7699f68994d89390c3bcd498cf7fb2e1ef3d272b89b");
+	assert_ok(kv_spki_encode_compressed(&key.key, out, sizeof(out), &len));
 	assert_sha256(out, len,
-	    "316194405bf1c56c3395c4b6fcf32af8"
-	    "3ca0e273fbf0832ef8364069a178ad75");
+	    "316194405bf1c56c3395c4b6fcf32af83ca0e273fbf0832ef8364069a178ad75");
 }
 
-static void
-spki_that_does_not_fit_is_refused(void **state)
+TEST_CASE(spki_that_does_not_fit_is_refused)
 {
 	struct kv_sshkey key;
 	size_t len;
 
-	(void)state;
 	for (int t = FIRST_TYPE; t <= LAST_TYPE; t++) {
 		testkey_new(&k, (enum kv_keytype)t);
 		parse(&k.blob, &key);
@@ -293,21 +258,18 @@ spki_that_does_not_fit_is_refused(void **state)
 				assert_int_equal(len, 0);
 				free(out);
 			}
-			assert_err(kv_spki_encode(&key.key, i, test_alloc(need),
-				       need, &len),
-			    KV_OK);
+			assert_ok(kv_spki_encode(&key.key, i, test_alloc(need),
+			    need, &len));
 			assert_int_equal(len, need);
 		}
 	}
 }
 
-static void
-compressed_spki_that_does_not_fit_is_refused(void **state)
+TEST_CASE(compressed_spki_that_does_not_fit_is_refused)
 {
 	struct kv_sshkey key;
 	size_t len;
 
-	(void)state;
 	testkey_new(&k, KV_KEY_ECDSA_P521);
 	parse(&k.blob, &key);
 	for (size_t cap = 0; cap <= k.compressed.len; cap++)
@@ -317,32 +279,28 @@ compressed_spki_that_does_not_fit_is_refused(void **state)
 }
 
 /* A DSA key of four integers of full length needs the most space. */
-static void
-longest_key_fits(void **state)
+TEST_CASE(longest_key_fits)
 {
 	uint8_t out[KV_SPKI_MAX_BYTES], number[2048];
 	struct kv_sshkey key;
 	size_t len;
 
-	(void)state;
 	memset(number, 0xff, sizeof(number));
 	b.len = 0;
 	put_text(&b, "ssh-dss");
 	for (int i = 0; i < 4; i++)
 		put_padded(&b, number, sizeof(number), 1);
 	parse(&b, &key);
-	assert_err(kv_spki_encode(&key.key, 0, out, sizeof(out), &len), KV_OK);
+	assert_ok(kv_spki_encode(&key.key, 0, out, sizeof(out), &len));
 	assert_true(len > 4 * LONGEST_INTEGER);
 }
 
-static void
-no_key_has_no_spki(void **state)
+TEST_CASE(no_key_has_no_spki)
 {
 	const struct kv_pubkey none = { 0 };
 	uint8_t out[KV_SPKI_MAX_BYTES];
 	size_t len = 1;
 
-	(void)state;
 	assert_int_equal(kv_spki_count(&none), 0);
 	assert_err(kv_spki_encode(&none, 0, out, sizeof(out), &len),
 	    KV_ERR_INTERNAL);
@@ -352,15 +310,13 @@ no_key_has_no_spki(void **state)
 }
 
 /* Compares with ssh-keygen -e -m PKCS8, for the types that it supports. */
-static void
-ssh_keygen_agrees(void **state)
+TEST_CASE(ssh_keygen_agrees)
 {
 	static const size_t bits[] = { 1024, 1536, 2048, 3071, 4096 };
 	const char *der = tmp_path("key.der");
 	const uint8_t *got;
 	size_t len;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bits) + 3; i++) {
 		if (i < COUNT(bits))
 			testkey_rsa(&k, bits[i]);
@@ -396,8 +352,7 @@ expect(FILE *f, const struct kv_pubkey *key)
 	size_t len;
 
 	for (size_t i = 0; i < kv_spki_count(key); i++) {
-		assert_err(kv_spki_encode(key, i, out, sizeof(out), &len),
-		    KV_OK);
+		assert_ok(kv_spki_encode(key, i, out, sizeof(out), &len));
 		expect_digest(f, out, len);
 	}
 	if (kv_spki_encode_compressed(key, out, sizeof(out), &len) == KV_OK)
@@ -425,46 +380,17 @@ write_keys(FILE *lines, FILE *expected)
 	}
 }
 
-static void
-the_oracle_agrees(void **state)
+TEST_CASE(the_oracle_agrees)
 {
 	const char *keys = tmp_path("keys"), *want = tmp_path("want");
 	FILE *lines = fopen(keys, "w"), *expected = fopen(want, "w");
 	size_t len;
 
-	(void)state;
 	write_keys(lines, expected);
 	fclose(lines);
 	fclose(expected);
 	output_of(ORACLE "create %s/f --hashes 1 --length 3", tmp_dir());
-	assert_lines(output_of(ORACLE "positions %s/f %s | "
-				      "cut -d ' ' -f 2",
+	assert_lines(output_of(ORACLE "positions %s/f %s | cut -d ' ' -f 2",
 			 tmp_dir(), keys),
 	    (const char *)read_whole(want, &len));
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(elliptic_curve_keys_are_as_openssl_has_them),
-		TEST(edwards_curve_keys_are_as_openssl_has_them),
-		TEST(rsa_keys_of_every_size_are_as_openssl_has_them),
-		TEST(rsa_lengths_around_128_and_256_are_as_openssl_has_them),
-		TEST(rsa_exponent_of_zero_is_as_openssl_has_it),
-		TEST(dsa_keys_are_as_openssl_has_them),
-		TEST(security_keys_have_the_spki_of_the_plain_key),
-		TEST(composite_key_has_its_own_spki_and_those_of_its_halves),
-		TEST(padding_does_not_show),
-		TEST(both_keys_of_a_certificate_are_as_openssl_has_them),
-		TEST(example_keys_have_their_published_spki),
-		TEST(spki_that_does_not_fit_is_refused),
-		TEST(compressed_spki_that_does_not_fit_is_refused),
-		TEST(longest_key_fits),
-		TEST(no_key_has_no_spki),
-		TEST(ssh_keygen_agrees),
-		TEST(the_oracle_agrees),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

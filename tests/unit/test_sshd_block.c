@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/block.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "testlib.h"
 
 #define LINES "AuthorizedKeysFile none\n"
@@ -17,13 +14,11 @@ remove_all(const char *text, size_t len, size_t *out_lenp, size_t *np)
 }
 
 /* Any bytes, with and without line ends, NULs and carriage returns. */
-static void
-test_removal_undoes_insertion(void **state)
+TEST_CASE(test_removal_undoes_insertion)
 {
 	static const char bytes[] = { '\n', '\r', '#', ' ', 'a', '\0' };
 	char text[64];
 
-	(void)state;
 	srandom(1);
 	for (int i = 0; i < 20000; i++) {
 		size_t len = (size_t)random() % sizeof(text), lines = 0;
@@ -52,18 +47,16 @@ test_removal_undoes_insertion(void **state)
 }
 
 /*
- * lines_outside numbers the lines without the blocks. Lines inside a block get
- * 0.
+ * sshd_block_line_outside numbers the lines without the blocks. Lines inside a
+ * block get 0.
  */
-static void
-test_lines_keep_their_number_outside(void **state)
+TEST_CASE(test_lines_keep_their_number_outside)
 {
 	static const char text[] =
 	    "1\n# BEGIN keyveto x\nOnHit b\nOnError c\n"
 	    "# END keyveto\n2\n# BEGIN keyveto\n#d\n# END keyveto\n3\n\n5";
 	static const size_t want[] = { 1, 0, 0, 0, 2, 2, 0, 0, 3, 3, 4, 5 };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(want); i++)
 		if (i != 4 && i != 8)
 			assert_int_equal(sshd_block_line_outside(text,
@@ -72,8 +65,7 @@ test_lines_keep_their_number_outside(void **state)
 }
 
 /* The lines of all blocks together, without the marks. */
-static void
-test_lines_are_those_between_the_marks(void **state)
+TEST_CASE(test_lines_are_those_between_the_marks)
 {
 	static const char text[] =
 	    "a\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
@@ -82,7 +74,6 @@ test_lines_are_those_between_the_marks(void **state)
 	char why[256], *out;
 	size_t len, n;
 
-	(void)state;
 	out = sshd_block_lines(text, sizeof(text) - 1, &len, &n, why,
 	    sizeof(why));
 	assert_non_null(out);
@@ -98,8 +89,7 @@ test_lines_are_those_between_the_marks(void **state)
 }
 
 /* A line that an administrator wrote between the marks is not keyveto's. */
-static void
-test_lines_of_other_kinds_stay(void **state)
+TEST_CASE(test_lines_of_other_kinds_stay)
 {
 	static const char text[] =
 	    "a\n# BEGIN keyveto x\n"
@@ -112,7 +102,6 @@ test_lines_of_other_kinds_stay(void **state)
 	size_t len, n;
 	char *out = remove_all(text, sizeof(text) - 1, &len, &n);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(n, 1);
 	assert_string_equal(out,
@@ -123,22 +112,19 @@ test_lines_of_other_kinds_stay(void **state)
 	free(out);
 }
 
-static void
-test_text_without_marks_stays(void **state)
+TEST_CASE(test_text_without_marks_stays)
 {
 	static const char text[] = "a\n # BEGIN keyveto\n#BEGIN keyveto\nb";
 	size_t len, n;
 	char *out = remove_all(text, sizeof(text) - 1, &len, &n);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(n, 0);
 	assert_string_equal(out, text);
 	free(out);
 }
 
-static void
-test_marks_in_disorder_are_refused(void **state)
+TEST_CASE(test_marks_in_disorder_are_refused)
 {
 	static const struct {
 		const char *text, *line;
@@ -152,25 +138,9 @@ test_marks_in_disorder_are_refused(void **state)
 	char why[256];
 	size_t len, n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_null(sshd_block_remove(bad[i].text, strlen(bad[i].text),
 		    &len, &n, why, sizeof(why)));
 		assert_memory_equal(why, bad[i].line, 2);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_removal_undoes_insertion),
-		TEST(test_lines_keep_their_number_outside),
-		TEST(test_lines_are_those_between_the_marks),
-		TEST(test_lines_of_other_kinds_stay),
-		TEST(test_text_without_marks_stays),
-		TEST(test_marks_in_disorder_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

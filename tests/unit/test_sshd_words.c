@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/words.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "testlib.h"
 
 /* Each was tested with sshd 9.2. */
-static void
-test_keywords_are_found_where_sshd_finds_them(void **state)
+TEST_CASE(test_keywords_are_found_where_sshd_finds_them)
 {
 	static const struct {
 		const char *line, *keyword, *rest;
@@ -34,7 +30,6 @@ test_keywords_are_found_where_sshd_finds_them(void **state)
 		{ "== Include /a", NULL, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char *line = strdup(lines[i].line), *rest;
 		const char *keyword;
@@ -52,14 +47,12 @@ test_keywords_are_found_where_sshd_finds_them(void **state)
 	}
 }
 
-static void
-test_arguments_are_cut_as_sshd_cuts_them(void **state)
+TEST_CASE(test_arguments_are_cut_as_sshd_cuts_them)
 {
 	char text[] = "a\\ b 'c d'\"e\" \\\"f \"\" g#h # i";
 	static const char *const words[] = { "a b", "c de", "\"f", "", "g#h" };
 	char *rest = text;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *word = sshd_words_next(&rest);
 
@@ -69,42 +62,15 @@ test_arguments_are_cut_as_sshd_cuts_them(void **state)
 	assert_null(sshd_words_next(&rest));
 }
 
-static void
-test_none_is_a_word_by_itself(void **state)
+TEST_CASE(test_none_is_a_word_by_itself)
 {
-	static const char *const none[] = {
-		"",
-		"none",
-		"NONE",
-		"\"none\"",
-		"none # of them",
-		"n'on'e ",
-		"none NONE",
-	};
-	static const char *const some[] = {
-		"none .ssh/a",
-		"nones",
-		"\"none .ssh/a\"",
-		".ssh/none",
-		"# none",
-		".ssh/a none",
-	};
+	static const char *const none[] = { "", "none", "NONE", "\"none\"",
+		"none # of them", "n'on'e ", "none NONE" };
+	static const char *const some[] = { "none .ssh/a", "nones",
+		"\"none .ssh/a\"", ".ssh/none", "# none", ".ssh/a none" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		assert_true(sshd_words_none(none[i]));
 	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
 		assert_false(sshd_words_none(some[i]));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_keywords_are_found_where_sshd_finds_them),
-		TEST(test_arguments_are_cut_as_sshd_cuts_them),
-		TEST(test_none_is_a_word_by_itself),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

@@ -7,36 +7,33 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define NOBODY 65534
 #define LINKS_MAX 40
 
-/* A good file two directories down. */
-static const char *
-good_file(void)
+/* A good file two directories down, with which each test begins. */
+static const char *file;
+
+static void
+make_file(void)
 {
-	assert_return_code(mkdir(tmp_path("a"), 0755), errno);
-	assert_return_code(mkdir(tmp_path("a/b"), 0755), errno);
-	return tmp_text("a/b/file", "hello");
+	assert_done(mkdir(tmp_path("a"), 0755));
+	assert_done(mkdir(tmp_path("a/b"), 0755));
+	file = tmp_text("a/b/file", "hello");
 }
 
 static void
 set_mode(const char *path, mode_t mode)
 {
-	assert_return_code(chmod(path, mode), errno);
+	assert_done(chmod(path, mode));
 }
 
 static void
 link_to(const char *target, const char *path)
 {
-	assert_return_code(symlink(target, path), errno);
+	assert_done(symlink(target, path));
 }
 
 /*
@@ -130,166 +127,128 @@ refuses_errno(const char *path, int error, const char *words)
 	refuses(path, KV_ERR_SYSTEM, strerror(error));
 }
 
-static void
-good_file_is_opened(void **state)
+TEST_CASE(good_file_is_opened)
 {
-	(void)state;
-	opens(good_file());
+	opens(file);
 }
 
-static void
-files_of_root_are_good_for_every_owner(void **state)
+TEST_CASE(files_of_root_are_good_for_every_owner)
 {
-	(void)state;
 	opens_for(12345, "/etc/passwd");
 	opens_for(0, "/etc/passwd");
 }
 
-static void
-file_writable_by_others_is_insecure(void **state)
+TEST_CASE(file_writable_by_others_is_insecure)
 {
 	static const mode_t bad[] = { 0664, 0646, 0666, 0620, 0602, 0777 };
 	static const mode_t good[] = { 0644, 0600, 0400, 0755, 04755, 0444 };
-	const char *path = good_file();
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		set_mode(path, bad[i]);
-		refuses(path, KV_ERR_INSECURE,
-		    format("%s: writable by group or others", path));
+		set_mode(file, bad[i]);
+		refuses(file, KV_ERR_INSECURE,
+		    format("%s: writable by group or others", file));
 	}
 	for (size_t i = 0; i < COUNT(good); i++) {
-		set_mode(path, good[i]);
-		opens(path);
+		set_mode(file, good[i]);
+		opens(file);
 	}
 }
 
-static void
-sticky_bit_of_a_file_excuses_nothing(void **state)
+TEST_CASE(sticky_bit_of_a_file_excuses_nothing)
 {
-	const char *path = good_file();
-
-	(void)state;
-	set_mode(path, 01666);
-	refuses(path, KV_ERR_INSECURE, "writable by group or others");
+	set_mode(file, 01666);
+	refuses(file, KV_ERR_INSECURE, "writable by group or others");
 }
 
-static void
-directory_writable_by_others_is_insecure(void **state)
+TEST_CASE(directory_writable_by_others_is_insecure)
 {
 	static const char *const dirs[] = { "", "/a", "/a/b" };
 	static const mode_t bad[] = { 0775, 0757, 0777, 0773 };
-	const char *path = good_file();
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(dirs); i++) {
 		const char *dir = format("%s%s", tmp_dir(), dirs[i]);
 
 		for (size_t j = 0; j < COUNT(bad); j++) {
 			set_mode(dir, bad[j]);
-			refuses(path, KV_ERR_INSECURE,
+			refuses(file, KV_ERR_INSECURE,
 			    format("%s: directory "
 				   "is writable by group or others",
 				dir));
 		}
 		set_mode(dir, 0755);
 	}
-	opens(path);
+	opens(file);
 }
 
-static void
-sticky_directories_may_be_writable(void **state)
+TEST_CASE(sticky_directories_may_be_writable)
 {
-	const char *path = good_file();
-
-	(void)state;
 	set_mode(tmp_path("a"), 01777);
-	opens(path);
+	opens(file);
 	set_mode(tmp_path("a"), 01775);
-	opens(path);
+	opens(file);
 	/* The directory does not excuse a writable file. */
-	set_mode(path, 0666);
-	refuses(path, KV_ERR_INSECURE, "writable by group or others");
+	set_mode(file, 0666);
+	refuses(file, KV_ERR_INSECURE, "writable by group or others");
 }
 
-static void
-directories_need_not_be_readable(void **state)
+TEST_CASE(directories_need_not_be_readable)
 {
-	const char *path = good_file();
-
-	(void)state;
 	set_mode(tmp_path("a"), 0711);
 	set_mode(tmp_path("a/b"), 0111);
-	opens(path);
+	opens(file);
 	set_mode(tmp_path("a/b"), 0755);
 }
 
-static void
-missing_files_and_directories_are_named(void **state)
+TEST_CASE(missing_files_and_directories_are_named)
 {
-	const char *path = good_file();
-
-	(void)state;
 	refuses_errno(tmp_path("a/b/none"), ENOENT, tmp_path("a/b/none: "));
 	refuses_errno(tmp_path("a/none/file"), ENOENT, tmp_path("a/none: "));
-	refuses_errno(format("%s/deeper", path), ENOTDIR, path);
+	refuses_errno(format("%s/deeper", file), ENOTDIR, file);
 	refuses_errno("/nonexistent-keyveto", ENOENT, "/nonexistent-keyveto: ");
 }
 
-static void
-fifos_and_devices_are_not_waited_for(void **state)
+TEST_CASE(fifos_and_devices_are_not_waited_for)
 {
-	(void)state;
-	good_file();
-	assert_return_code(mkfifo(tmp_path("a/fifo"), 0600), errno);
+	assert_done(mkfifo(tmp_path("a/fifo"), 0600));
 	refuses(tmp_path("a/fifo"), KV_ERR_NOT_REGULAR,
 	    tmp_path("a/fifo: not a regular file"));
 	refuses_errno(tmp_path("a/fifo/file"), ENOTDIR, "a/fifo");
 	refuses("/dev/null", KV_ERR_NOT_REGULAR, "not a regular file");
 }
 
-static void
-sockets_are_refused(void **state)
+TEST_CASE(sockets_are_refused)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	char why[KV_TRUSTED_WHY_BYTES];
 	int s = socket(AF_UNIX, SOCK_STREAM, 0), fd;
 
-	(void)state;
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/socket", tmp_dir());
-	assert_return_code(bind(s, (struct sockaddr *)&sun, sizeof(sun)),
-	    errno);
+	assert_done(bind(s, (struct sockaddr *)&sun, sizeof(sun)));
 	assert_int_not_equal(open_in_time(sun.sun_path, geteuid(), &fd, why),
 	    KV_OK);
 	assert_int_equal(fd, -1);
 	close(s);
 }
 
-static void
-file_to_be_executed_need_not_be_readable(void **state)
+TEST_CASE(file_to_be_executed_need_not_be_readable)
 {
-	const char *path = good_file();
 	char why[KV_TRUSTED_WHY_BYTES];
 
-	(void)state;
-	set_mode(path, 0111);
-	check_agrees(path, geteuid(), KV_OK, "");
+	set_mode(file, 0111);
+	check_agrees(file, geteuid(), KV_OK, "");
 	if (geteuid() != 0) {
 		int fd;
 
-		assert_err(open_in_time(path, geteuid(), &fd, why),
+		assert_err(open_in_time(file, geteuid(), &fd, why),
 		    KV_ERR_SYSTEM);
 		assert_int_equal(errno, EACCES);
 	}
-	set_mode(path, 0133);
-	assert_err(kv_trusted_check(path, geteuid(), why), KV_ERR_INSECURE);
+	set_mode(file, 0133);
+	assert_err(kv_trusted_check(file, geteuid(), why), KV_ERR_INSECURE);
 }
 
-static void
-directories_are_no_files(void **state)
+TEST_CASE(directories_are_no_files)
 {
-	(void)state;
-	good_file();
 	refuses(tmp_path("a/b"), KV_ERR_NOT_REGULAR, "not a regular file");
 	refuses(tmp_path("a/b/"), KV_ERR_NOT_REGULAR, "not a regular file");
 	refuses(tmp_path("a/b/."), KV_ERR_NOT_REGULAR, "not a regular file");
@@ -302,41 +261,32 @@ directories_are_no_files(void **state)
 	refuses("/.", KV_ERR_NOT_REGULAR, "not a regular file");
 }
 
-static void
-relative_paths_are_refused(void **state)
+TEST_CASE(relative_paths_are_refused)
 {
 	static const char *const paths[] = { "", "file", "./file", "../x" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(paths); i++)
 		refuses(paths[i], KV_ERR_INSECURE,
 		    format("%s: not an absolute path", paths[i]));
 }
 
-static void
-odd_spellings_of_a_path_are_walked(void **state)
+TEST_CASE(odd_spellings_of_a_path_are_walked)
 {
 	const char *dir = tmp_dir();
 
-	(void)state;
-	good_file();
 	opens(format("/%s/a//b/file", dir));
 	opens(format("%s/./a/././b/file", dir));
 	opens(format("%s/a/../a/b/../b/file", dir));
 	opens(format("/../..%s/a/b/file", dir));
 	/* A directory that is only passed through counts too. */
-	assert_return_code(mkdir(tmp_path("bad"), 0755), errno);
+	assert_done(mkdir(tmp_path("bad"), 0755));
 	set_mode(tmp_path("bad"), 0777);
 	refuses(format("%s/bad/../a/b/file", dir), KV_ERR_INSECURE, "/bad");
 }
 
-static void
-links_are_followed(void **state)
+TEST_CASE(links_are_followed)
 {
-	const char *path = good_file();
-
-	(void)state;
-	link_to(path, tmp_path("absolute"));
+	link_to(file, tmp_path("absolute"));
 	opens(tmp_path("absolute"));
 	link_to("a/b/file", tmp_path("relative"));
 	opens(tmp_path("relative"));
@@ -349,17 +299,13 @@ links_are_followed(void **state)
 	link_to("slash/../b/up", tmp_path("all"));
 	opens(tmp_path("all"));
 	link_to("/", tmp_path("root"));
-	opens(format("%s/root%s", tmp_dir(), path));
+	opens(format("%s/root%s", tmp_dir(), file));
 }
 
-static void
-what_links_lead_through_is_judged(void **state)
+TEST_CASE(what_links_lead_through_is_judged)
 {
-	const char *path = good_file();
-
-	(void)state;
-	assert_return_code(mkdir(tmp_path("c"), 0755), errno);
-	link_to(path, tmp_path("c/link"));
+	assert_done(mkdir(tmp_path("c"), 0755));
+	link_to(file, tmp_path("c/link"));
 	link_to("../a", tmp_path("c/dir"));
 	opens(tmp_path("c/link"));
 	opens(tmp_path("c/dir/b/file"));
@@ -372,14 +318,12 @@ what_links_lead_through_is_judged(void **state)
 	set_mode(tmp_path("c"), 0777);
 	refuses(tmp_path("c/link"), KV_ERR_INSECURE, tmp_path("c: directory"));
 	set_mode(tmp_path("c"), 0755);
-	set_mode(path, 0666);
-	refuses(tmp_path("c/link"), KV_ERR_INSECURE, path);
+	set_mode(file, 0666);
+	refuses(tmp_path("c/link"), KV_ERR_INSECURE, file);
 }
 
-static void
-dangling_links_and_loops_are_refused(void **state)
+TEST_CASE(dangling_links_and_loops_are_refused)
 {
-	(void)state;
 	link_to("nowhere", tmp_path("dangling"));
 	refuses_errno(tmp_path("dangling"), ENOENT, "nowhere");
 	link_to("self", tmp_path("self"));
@@ -392,12 +336,10 @@ dangling_links_and_loops_are_refused(void **state)
 	refuses_errno(tmp_path("grow"), ELOOP, "");
 }
 
-static void
-chains_of_links_end_where_the_kernel_ends_them(void **state)
+TEST_CASE(chains_of_links_end_where_the_kernel_ends_them)
 {
 	const char *last = tmp_path("0");
 
-	(void)state;
 	tmp_text("0", "hello");
 	for (int i = 1; i <= LINKS_MAX + 1; i++) {
 		const char *next = tmp_path("%d", i);
@@ -410,12 +352,10 @@ chains_of_links_end_where_the_kernel_ends_them(void **state)
 	assert_int_equal(open(last, O_RDONLY), -1);
 }
 
-static void
-links_that_grow_too_long_are_refused(void **state)
+TEST_CASE(links_that_grow_too_long_are_refused)
 {
 	char target[PATH_MAX - 1], longest[PATH_MAX];
 
-	(void)state;
 	memset(longest, '/', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	memset(target, '/', sizeof(target));
@@ -429,12 +369,10 @@ links_that_grow_too_long_are_refused(void **state)
 	refuses(tmp_path("slashes"), KV_ERR_NOT_REGULAR, "/");
 }
 
-static void
-overlong_paths_are_refused(void **state)
+TEST_CASE(overlong_paths_are_refused)
 {
 	char *path = test_alloc(PATH_MAX + 2);
 
-	(void)state;
 	memset(path, '/', PATH_MAX);
 	refuses(path, KV_ERR_INSECURE, "not an absolute path of a file");
 	path[PATH_MAX - 1] = '\0';
@@ -445,10 +383,8 @@ overlong_paths_are_refused(void **state)
 	refuses_errno(path, ENOENT, "/nnn");
 }
 
-/* The sentence is cut, and ends with a NUL. */
 /* Whatever call fails: the sentence says why, and nothing is opened. */
-static void
-failing_calls_are_told(void **state)
+TEST_CASE(failing_calls_are_told)
 {
 	static const char *const calls[] = { "open", "openat", "fstat",
 		"fstatat", "readlinkat" };
@@ -456,8 +392,6 @@ failing_calls_are_told(void **state)
 	unsigned int tries = 0;
 	int fd;
 
-	(void)state;
-	good_file();
 	link_to("a", tmp_path("link"));
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		for (int n = 1;; n++, tries++) {
@@ -479,67 +413,49 @@ failing_calls_are_told(void **state)
 	assert_between(tries, 12, 100);
 }
 
-static void
-long_names_in_messages_are_cut(void **state)
+TEST_CASE(long_names_in_messages_are_cut)
 {
 	const char *path = tmp_dir();
 	char name[201];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	for (int i = 0; i < 10; i++) {
 		path = format("%s/%s", path, name);
-		assert_return_code(mkdir(path, 0755), errno);
+		assert_done(mkdir(path, 0755));
 	}
 	refuses(path, KV_ERR_NOT_REGULAR, ": not a regular file");
 	refuses(format("%s/%s", path, name), KV_ERR_SYSTEM,
 	    ": No such file or directory");
 }
 
-static void
-files_of_other_owners_are_insecure(void **state)
+TEST_CASE_AS_ROOT(files_of_other_owners_are_insecure)
 {
-	const char *path = good_file();
-
-	(void)state;
-	if (!have_root())
-		return;
-	assert_return_code(chown(path, NOBODY, 0), errno);
-	refuses(path, KV_ERR_INSECURE, format("%s: not owned by root", path));
-	opens_for(NOBODY, path);
+	assert_done(chown(file, NOBODY, 0));
+	refuses(file, KV_ERR_INSECURE, format("%s: not owned by root", file));
+	opens_for(NOBODY, file);
 	/* The group does not matter. */
-	assert_return_code(chown(path, 0, NOBODY), errno);
-	opens(path);
+	assert_done(chown(file, 0, NOBODY));
+	opens(file);
 }
 
-static void
-directories_of_other_owners_are_insecure(void **state)
+TEST_CASE_AS_ROOT(directories_of_other_owners_are_insecure)
 {
-	const char *path = good_file();
-
-	(void)state;
-	if (!have_root())
-		return;
-	assert_return_code(chown(tmp_path("a"), NOBODY, 0), errno);
-	refuses(path, KV_ERR_INSECURE,
+	assert_done(chown(tmp_path("a"), NOBODY, 0));
+	refuses(file, KV_ERR_INSECURE,
 	    tmp_path("a: directory is not owned by root"));
-	opens_for(NOBODY, path);
+	opens_for(NOBODY, file);
 	/* A sticky bit does not help here. */
 	set_mode(tmp_path("a"), 01777);
-	refuses(path, KV_ERR_INSECURE, "directory is not owned by root");
+	refuses(file, KV_ERR_INSECURE, "directory is not owned by root");
 }
 
-static void
-links_of_other_owners_are_insecure(void **state)
+TEST_CASE_AS_ROOT(links_of_other_owners_are_insecure)
 {
-	const char *path = good_file(), *link = tmp_path("link");
+	const char *link = tmp_path("link");
 
-	(void)state;
-	if (!have_root())
-		return;
-	link_to(path, link);
-	assert_return_code(lchown(link, NOBODY, NOBODY), errno);
+	link_to(file, link);
+	assert_done(lchown(link, NOBODY, NOBODY));
 	refuses(link, KV_ERR_INSECURE,
 	    format("%s: symbolic link is not owned by root", link));
 	opens_for(NOBODY, link);
@@ -548,33 +464,5 @@ links_of_other_owners_are_insecure(void **state)
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(good_file_is_opened),
-		TEST(files_of_root_are_good_for_every_owner),
-		TEST(file_writable_by_others_is_insecure),
-		TEST(sticky_bit_of_a_file_excuses_nothing),
-		TEST(directory_writable_by_others_is_insecure),
-		TEST(sticky_directories_may_be_writable),
-		TEST(directories_need_not_be_readable),
-		TEST(missing_files_and_directories_are_named),
-		TEST(fifos_and_devices_are_not_waited_for),
-		TEST(sockets_are_refused),
-		TEST(file_to_be_executed_need_not_be_readable),
-		TEST(directories_are_no_files),
-		TEST(relative_paths_are_refused),
-		TEST(odd_spellings_of_a_path_are_walked),
-		TEST(links_are_followed),
-		TEST(what_links_lead_through_is_judged),
-		TEST(dangling_links_and_loops_are_refused),
-		TEST(chains_of_links_end_where_the_kernel_ends_them),
-		TEST(links_that_grow_too_long_are_refused),
-		TEST(overlong_paths_are_refused),
-		TEST(failing_calls_are_told),
-		TEST(long_names_in_messages_are_cut),
-		TEST(files_of_other_owners_are_insecure),
-		TEST(directories_of_other_owners_are_insecure),
-		TEST(links_of_other_owners_are_insecure),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
+	return run_all_tests(&(struct fixture){ .before_each = make_file });
 }

@@ -3,8 +3,6 @@
 
 #include "testlib.h"
 
-#include <string.h>
-
 #define PATH "update.conf"
 
 static struct update_conf c;
@@ -36,18 +34,17 @@ parses(const char *text)
 		fail_msg("%s", why);
 }
 
+/* why begins with PATH, and the reason follows it. */
 static void
 mistake(const char *text, const char *reason)
 {
 	update_conf_free(&c);
 	assert_false(parse_bytes(text, strlen(text)));
-	assert_string_equal(why, reason);
+	assert_string_equal(why, format(PATH "%s", reason));
 }
 
-static void
-empty_file_gives_the_defaults(void **state)
+TEST_CASE(empty_file_gives_the_defaults)
 {
-	(void)state;
 	parses("");
 	assert_null(s.url);
 	assert_null(s.signature_url);
@@ -63,10 +60,8 @@ empty_file_gives_the_defaults(void **state)
 	update_conf_free(&c);
 }
 
-static void
-each_keyword_sets_its_value(void **state)
+TEST_CASE(each_keyword_sets_its_value)
 {
-	(void)state;
 	parses("# all of them\n"
 	       "URL https://example.com/f\n"
 	       "  signatureurl\t\"https://example.com/a b\"\r\n"
@@ -89,28 +84,23 @@ each_keyword_sets_its_value(void **state)
 	update_conf_free(&c);
 }
 
-static void
-first_line_of_a_keyword_counts_and_all_are_checked(void **state)
+TEST_CASE(first_line_of_a_keyword_counts_and_all_are_checked)
 {
-	(void)state;
 	parses("URL one\nURL two\nMaxSize 5\nMaxSize 6\nProxy none\nProxy x\n");
 	assert_string_equal(s.url, "one");
 	assert_int_equal(s.max_bytes, 5);
 	assert_string_equal(s.proxy, "");
 	mistake("MaxSize 5\nMaxSize x\n",
-	    PATH ":2: MaxSize needs a number of "
-		 "bytes, K, M, G or T after it");
+	    ":2: MaxSize needs a number of bytes, K, M, G or T after it");
 	update_conf_free(&c);
 }
 
-static void
-sizes_have_units_and_an_end(void **state)
+TEST_CASE(sizes_have_units_and_an_end)
 {
 	static const char *const bad[] = { "0", "-1", "+1", "1.5", "1KB", "1P",
 		"K", "0x10", "9223372036854775808", "8388608T",
 		"99999999999999999999", "\"1 \"", "1\v", "1+" };
 
-	(void)state;
 	parses("MaxSize 1\n");
 	assert_int_equal(s.max_bytes, 1);
 	parses("MaxSize 3M\n");
@@ -123,48 +113,42 @@ sizes_have_units_and_an_end(void **state)
 	assert_int_equal(s.max_bytes, INT64_MAX);
 	for (size_t i = 0; i < COUNT(bad); i++)
 		mistake(format("MaxSize %s", bad[i]),
-		    PATH ":1: MaxSize needs "
-			 "a number of bytes, K, M, G or T after it");
+		    ":1: MaxSize needs a number of bytes, K, M, G or T after it");
 	update_conf_free(&c);
 }
 
-static void
-rates_and_seconds_have_bounds(void **state)
+TEST_CASE(rates_and_seconds_have_bounds)
 {
 	static const char *const bad_rates[] = { "0", "1", "1.1", "-0.5", "nan",
 		"inf", "0,5", "1e-", "0x1p-3", ".", "1e-999" };
 	static const char *const bad_seconds[] = { "0", "604801", "1s", "-1",
 		"1e3" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad_rates); i++)
 		mistake(format("MaxFalsePositives %s", bad_rates[i]),
-		    PATH
 		    ":1: MaxFalsePositives needs a number between 0 and 1");
 	for (size_t i = 0; i < COUNT(bad_seconds); i++)
 		mistake(format("Timeout %s", bad_seconds[i]),
-		    PATH ":1: Timeout needs seconds, 1 to 604800");
+		    ":1: Timeout needs seconds, 1 to 604800");
 	update_conf_free(&c);
 }
 
-static void
-mistakes_name_the_line(void **state)
+TEST_CASE(mistakes_name_the_line)
 {
 	char *large = test_alloc(UPDATE_SETTINGS_MAX_BYTES + 1);
 
-	(void)state;
-	mistake("\n\nURl\n", PATH ":3: URL needs an argument");
-	mistake("URL \"\"", PATH ":1: URL needs a URL");
-	mistake("URL a b", PATH ":1: URL takes one argument");
-	mistake("Filter /x", PATH ":1: unknown keyword \"Filter\"");
-	mistake("MaxAge 36501", PATH ":1: MaxAge needs days, 1 to 36500");
-	mistake("CAFile x", PATH ":1: CAFile needs an absolute path");
-	mistake("URL \"x", PATH ":1: unterminated quote");
+	mistake("\n\nURl\n", ":3: URL needs an argument");
+	mistake("URL \"\"", ":1: URL needs a URL");
+	mistake("URL a b", ":1: URL takes one argument");
+	mistake("Filter /x", ":1: unknown keyword \"Filter\"");
+	mistake("MaxAge 36501", ":1: MaxAge needs days, 1 to 36500");
+	mistake("CAFile x", ":1: CAFile needs an absolute path");
+	mistake("URL \"x", ":1: unterminated quote");
 	update_conf_free(&c);
 	assert_false(parse_bytes("URL x\nURL a\0b\n", 14));
 	assert_string_equal(why, PATH ":2: NUL byte");
 	/* A message does not repeat a value, which may be a password. */
-	mistake("CAFile secret", PATH ":1: CAFile needs an absolute path");
+	mistake("CAFile secret", ":1: CAFile needs an absolute path");
 	memset(large, '\n', UPDATE_SETTINGS_MAX_BYTES + 1);
 	update_conf_free(&c);
 	assert_true(parse_bytes(large, UPDATE_SETTINGS_MAX_BYTES));
@@ -187,60 +171,27 @@ parse_mutant(const uint8_t *p, size_t len, void *arg)
 	update_conf_free(&c);
 }
 
-static void
-index_needs_signers_and_no_url(void **state)
+TEST_CASE(gone_keywords_say_what_to_use)
 {
-	(void)state;
-	parses("Index /mnt/x\nAllowedSigners /a\nFile f.pkbf\n");
-	assert_string_equal(s.index, "/mnt/x");
-	assert_string_equal(s.file, "f.pkbf");
-	assert_null(s.url);
-	/* That of badkeys is only a default. */
-	parses("Source badkeys\nIndex https://x/\nAllowedSigners /a\n");
-	assert_true(update_conf_find(&c, "badkeys", &s));
-	assert_null(s.url);
-	assert_string_equal(s.index, "https://x/");
-	mistake("\nIndex /mnt/x\n",
-	    PATH ":2: Index needs AllowedSigners, the file of the publisher's "
-		 "signing keys");
-	/* Those of the source without a name do not count. */
-	mistake("AllowedSigners /a\nSource x\nIndex /mnt/x\n",
-	    PATH ":3: Index needs AllowedSigners, the file of the publisher's "
-		 "signing keys");
-	mistake("URL https://x/\nAllowedSigners /a\nIndex /mnt/x\n",
-	    PATH ":1: URL, SignatureURL and Lookup do not go with Index (line "
-		 "3): keep one of them");
-	mistake("AllowedSigners /a\nFile x\n",
-	    PATH ":2: File names a file of an index: set Index, too");
+	mistake("Source x\nIndex https://x/\n",
+	    ":2: Index is gone: write the URL of the file in that folder: of "
+	    "the filter, or of the manifest NAME.json of the list; "
+	    "keyveto-publish, of the package keyveto-fleet, makes it. "
+	    "AllowedSigners needs the namespaces keyveto-filter and "
+	    "keyveto-list in the place of keyveto-index");
+	mistake("file x",
+	    ":1: File is gone: write the URL of that file "
+	    "itself");
 	update_conf_free(&c);
 }
 
-static void
-mutants_are_survived(void **state)
+TEST_CASE(mutants_are_survived)
 {
 	static const char text[] =
 	    "URL https://x/\nIdentity \"a \\\"b\"\n"
 	    "MaxSize 12G\nMaxFalsePositives 0.01\nTimeout 5 # five\n"
 	    "StallTimeout=6\nProxy none\nAllowedSigners /a\n"
-	    "Source x\nIndex /x\nFile y\nAllowedSigners /a\n";
+	    "Source x\nURL /x\nTarget /y\nAllowedSigners /a\n";
 
-	(void)state;
 	for_each_mutant(text, sizeof(text) - 1, parse_mutant, NULL);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(empty_file_gives_the_defaults),
-		TEST(each_keyword_sets_its_value),
-		TEST(first_line_of_a_keyword_counts_and_all_are_checked),
-		TEST(sizes_have_units_and_an_end),
-		TEST(rates_and_seconds_have_bounds),
-		TEST(mistakes_name_the_line),
-		TEST(index_needs_signers_and_no_url),
-		TEST(mutants_are_survived),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

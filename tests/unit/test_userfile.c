@@ -9,15 +9,10 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define NOBODY 65534
 
@@ -68,11 +63,9 @@ static struct kv_account alice;
 static void
 add_user(char *name, uid_t uid, gid_t gid)
 {
-	users[n_users++] = (struct passwd){
-		.pw_name = name,
+	users[n_users++] = (struct passwd){ .pw_name = name,
 		.pw_uid = uid,
-		.pw_gid = gid,
-	};
+		.pw_gid = gid };
 }
 
 /* Sets these supplementary members of the group of all files. */
@@ -81,33 +74,32 @@ set_group(char *first, char *second)
 {
 	members[0] = first;
 	members[1] = second;
-	the_group = (struct group){
-		.gr_name = alice_name,
+	the_group = (struct group){ .gr_name = alice_name,
 		.gr_gid = getegid(),
-		.gr_mem = members,
-	};
+		.gr_mem = members };
 }
 
-/* Makes Alice's home with a file, and an empty user database. */
-static const char *
+/* The file of Alice that each test begins with. */
+static const char *file;
+
+/* Makes Alice's home with the file, and an empty user database. */
+static void
 set_up(void)
 {
-	alice = (struct kv_account){
-		.name = "alice",
+	alice = (struct kv_account){ .name = "alice",
 		.uid = geteuid(),
-		.home = tmp_path("home"),
-	};
+		.home = tmp_path("home") };
 	n_users = 0;
 	the_group.gr_name = NULL;
-	assert_return_code(mkdir(alice.home, 0755), errno);
-	assert_return_code(mkdir(tmp_path("home/.ssh"), 0700), errno);
-	return tmp_text("home/.ssh/authorized_keys", "hello");
+	assert_done(mkdir(alice.home, 0755));
+	assert_done(mkdir(tmp_path("home/.ssh"), 0700));
+	file = tmp_text("home/.ssh/authorized_keys", "hello");
 }
 
 static void
 set_mode(const char *path, mode_t mode)
 {
-	assert_return_code(chmod(path, mode), errno);
+	assert_done(chmod(path, mode));
 }
 
 static enum kv_err
@@ -190,25 +182,38 @@ private_group_decides(const char *path, bool want)
 		    "bad ownership or modes for");
 }
 
-static void
-expands_to(const char *pattern, const char *want)
-{
-	static const struct kv_account account = {
-		.name = "alice",
-		.uid = 1000,
-		.home = "/home/alice",
-	};
-	char path[PATH_MAX];
+typedef enum kv_err (*place_fn)(const char *pattern,
+    const struct kv_account *account, char *to, size_t cap);
 
-	assert_err(kv_userfile_expand(pattern, &account, path, sizeof(path)),
-	    KV_OK);
-	assert_string_equal(path, want);
+/* The pattern has this place in any room that is large enough for it. */
+static void
+leads_to(place_fn place, const char *pattern, const struct kv_account *account,
+    const char *want)
+{
+	const size_t need = strlen(want) + 1;
+
+	for (size_t cap = 1; cap <= need + 1; cap++) {
+		char *path = test_alloc(cap);
+
+		assert_err(place(pattern, account, path, cap),
+		    cap < need ? KV_ERR_NO_SPACE : KV_OK);
+		if (cap >= need)
+			assert_string_equal(path, want);
+	}
 }
 
 static void
-patterns_are_expanded(void **state)
+expands_to(const char *pattern, const char *want)
 {
-	(void)state;
+	static const struct kv_account account = { .name = "alice",
+		.uid = 1000,
+		.home = "/home/alice" };
+
+	leads_to(kv_userfile_expand, pattern, &account, want);
+}
+
+TEST_CASE(patterns_are_expanded)
+{
 	expands_to("/etc/keys", "/etc/keys");
 	expands_to(".ssh/authorized_keys", "/home/alice/.ssh/authorized_keys");
 	expands_to("%h/x", "/home/alice/x");
@@ -222,42 +227,31 @@ patterns_are_expanded(void **state)
 	expands_to("keys/%h", "/home/alice/keys//home/alice");
 }
 
-static void
-values_are_not_expanded_again(void **state)
+TEST_CASE(values_are_not_expanded_again)
 {
 	static const struct kv_account account = { .name = "%h",
 		.uid = 4294967294,
 		.home = "/%u" };
-	char path[100];
 
-	(void)state;
-	assert_err(kv_userfile_expand("%h/%u/%U", &account, path, sizeof(path)),
-	    KV_OK);
-	assert_string_equal(path, "/%u/%h/4294967294");
+	leads_to(kv_userfile_expand, "%h/%u/%U", &account, "/%u/%h/4294967294");
 }
 
-static void
-account_without_a_home_has_its_files_at_the_root(void **state)
+TEST_CASE(account_without_a_home_has_its_files_at_the_root)
 {
 	static const struct kv_account account = { .name = "alice",
 		.uid = 1000,
 		.home = "" };
 	char path[100];
 
-	(void)state;
-	assert_err(kv_userfile_expand("%h/x", &account, path, sizeof(path)),
-	    KV_OK);
-	assert_string_equal(path, "/x");
-	assert_err(kv_userfile_expand("x", &account, path, sizeof(path)),
-	    KV_OK);
+	leads_to(kv_userfile_expand, "%h/x", &account, "/x");
+	assert_ok(kv_userfile_expand("x", &account, path, sizeof(path)));
 	assert_string_equal(path, "/x");
 	assert_err(kv_userfile_expand("%h", &account, path, sizeof(path)),
 	    KV_ERR_CONFIG);
 }
 
 /* As auth.c:expand_authorized_keys of OpenSSH, in a process that runs in /. */
-static void
-home_is_taken_from_the_root(void **state)
+TEST_CASE(home_is_taken_from_the_root)
 {
 	static const char *const rows[][4] = {
 		{ "srv/app", "x", "/srv/app/x", "/srv/app/x" },
@@ -269,167 +263,102 @@ home_is_taken_from_the_root(void **state)
 		{ "../b", "x", "/../b/x", "/../b/x" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct kv_account account = { .name = "alice",
 			.home = rows[i][0] };
 
-		for (size_t k = 2; k < 4; k++) {
-			const size_t need = strlen(rows[i][k]) + 1;
-
-			for (size_t cap = 1; cap <= need + 1; cap++) {
-				char *path = test_alloc(cap);
-
-				assert_err(k == 2 ?
-					kv_userfile_expand(rows[i][1], &account,
-					    path, cap) :
-					kv_userfile_place(rows[i][1], &account,
-					    path, cap),
-				    cap < need ? KV_ERR_NO_SPACE : KV_OK);
-				if (cap >= need)
-					assert_string_equal(path, rows[i][k]);
-			}
-		}
+		leads_to(kv_userfile_expand, rows[i][1], &account, rows[i][2]);
+		leads_to(kv_userfile_place, rows[i][1], &account, rows[i][3]);
 	}
 }
 
-static void
-bad_patterns_are_refused(void **state)
+TEST_CASE(bad_patterns_are_refused)
 {
-	static const char *const bad[] = {
-		"",
-		"%",
-		"/keys/%",
-		"%x",
-		"/keys/%k",
-		"%H",
-		"% h",
-		"/%h%",
-	};
+	static const char *const bad[] = { "", "%", "/keys/%", "%x", "/keys/%k",
+		"%H", "% h", "/%h%" };
 	char path[100];
 
-	(void)state;
-	set_up();
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_err(kv_userfile_expand(bad[i], &alice, path,
 			       sizeof(path)),
 		    KV_ERR_CONFIG);
 }
 
-static void
-path_that_does_not_fit_is_refused(void **state)
+TEST_CASE(path_that_does_not_fit_is_refused)
 {
-	static const char *const patterns[] = { "x/y", "%h/%u", "/%u/%U/%%" };
-	static const char *const want[] = {
-		"/home/x/y",
-		"/home/alice",
-		"/alice/7/%",
-	};
 	static const struct kv_account account = { .name = "alice",
 		.uid = 7,
 		.home = "/home" };
 	static const struct kv_account nowhere = { .home = "" };
 	char longest[12];
 
-	(void)state;
-	assert_err(kv_userfile_expand("/%U",
-		       &(struct kv_account){ .uid = (uid_t)-2, .home = "/" },
-		       longest, sizeof(longest)),
-	    KV_OK);
+	assert_ok(kv_userfile_expand("/%U",
+	    &(struct kv_account){ .uid = (uid_t)-2, .home = "/" }, longest,
+	    sizeof(longest)));
 	assert_string_equal(longest, "/4294967294");
 	/* With an empty home the smallest place for "x" has three bytes. */
 	for (size_t cap = 1; cap <= 3; cap++)
 		assert_err(kv_userfile_expand("x", &nowhere,
 			       (char *)exact_copy("...", cap), cap),
 		    cap < 3 ? KV_ERR_NO_SPACE : KV_OK);
-	for (size_t i = 0; i < COUNT(patterns); i++) {
-		size_t need = strlen(want[i]) + 1;
-
-		for (size_t cap = 1; cap <= need; cap++) {
-			char *path = (char *)exact_copy(want[i], cap);
-
-			assert_err(kv_userfile_expand(patterns[i], &account,
-				       path, cap),
-			    cap < need ? KV_ERR_NO_SPACE : KV_OK);
-			if (cap == need)
-				assert_string_equal(path, want[i]);
-		}
-	}
+	leads_to(kv_userfile_expand, "x/y", &account, "/home/x/y");
+	leads_to(kv_userfile_expand, "%h/%u", &account, "/home/alice");
+	leads_to(kv_userfile_expand, "/%u/%U/%%", &account, "/alice/7/%");
 }
 
 /* sshd has expanded the tokens of these. */
-static void
-expanded_names_have_their_place(void **state)
+TEST_CASE(expanded_names_have_their_place)
 {
-	static const char *const names[][2] = { { "x/%y", "/home/x/%y" },
-		{ "/%u", "/%u" }, { "%h", "/home/%h" } };
 	static const struct kv_account account = { .name = "alice",
 		.home = "/home" };
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(names); i++) {
-		size_t need = strlen(names[i][1]) + 1;
-
-		for (size_t cap = 1; cap <= need + 1; cap++) {
-			char *path = test_alloc(cap);
-
-			assert_err(kv_userfile_place(names[i][0], &account,
-				       path, cap),
-			    cap < need ? KV_ERR_NO_SPACE : KV_OK);
-			if (cap >= need)
-				assert_string_equal(path, names[i][1]);
-		}
-	}
+	leads_to(kv_userfile_place, "x/%y", &account, "/home/x/%y");
+	leads_to(kv_userfile_place, "/%u", &account, "/%u");
+	leads_to(kv_userfile_place, "%h", &account, "/home/%h");
 	assert_err(kv_userfile_place("", &account, test_alloc(10), 10),
 	    KV_ERR_CONFIG);
 }
 
 /* Whatever call fails: the sentence says why, and nothing stays open. */
-static void
-failing_calls_are_told(void **state)
+TEST_CASE(failing_calls_are_told)
 {
 	char why[KV_USERFILE_WHY_BYTES];
-	const char *path = set_up();
 	size_t before = count_descriptors();
 	int fd;
 
-	(void)state;
 	fail_call("fstat", 1, EIO);
-	assert_err(kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &fd, why),
+	assert_err(kv_userfile_open(file, &alice, KV_STRICTMODES_YES, &fd, why),
 	    KV_ERR_SYSTEM);
 	assert_true(call_has_failed());
 	assert_int_equal(errno, EIO);
 	assert_int_equal(fd, -1);
 	assert_contains(why, strerror(EIO));
 	fail_call("open", 1, EACCES);
-	assert_err(kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &fd, why),
+	assert_err(kv_userfile_open(file, &alice, KV_STRICTMODES_YES, &fd, why),
 	    KV_ERR_SYSTEM);
 	assert_true(call_has_failed());
 	assert_int_equal(errno, EACCES);
 	assert_contains(why, strerror(EACCES));
 	fail_call("stat", 1, EIO);
-	refuses(path, KV_STRICTMODES_YES, KV_ERR_INSECURE,
+	refuses(file, KV_STRICTMODES_YES, KV_ERR_INSECURE,
 	    format("directory %s", tmp_path("home/.ssh")));
 	assert_true(call_has_failed());
 	/* What is known of the directory before must not count. */
 	fail_call("stat", 2, EIO);
-	refuses(path, KV_STRICTMODES_YES, KV_ERR_INSECURE,
+	refuses(file, KV_STRICTMODES_YES, KV_ERR_INSECURE,
 	    format("directory %s", alice.home));
 	assert_true(call_has_failed());
 	assert_int_equal(count_descriptors(), before);
 }
 
 /* sshd opens it, but its directories cannot be judged. */
-static void
-file_without_a_place_is_refused(void **state)
+TEST_CASE(file_without_a_place_is_refused)
 {
-	const char *path = set_up();
-	int open_still = open_read(path);
+	int open_still = open_read(file);
 	const char *other = format("/proc/self/fd/%d", open_still);
 
-	(void)state;
 	opens(other, KV_STRICTMODES_YES);
-	assert_return_code(unlink(path), errno);
+	assert_done(unlink(file));
 	opens(other, KV_STRICTMODES_NO);
 	refuses(other, KV_STRICTMODES_YES, KV_ERR_SYSTEM,
 	    format("%s: %s", other, strerror(ENOENT)));
@@ -437,41 +366,34 @@ file_without_a_place_is_refused(void **state)
 }
 
 /* Then no directory is a home, and all up to / must be secure. */
-static void
-home_that_is_nowhere_ends_no_check(void **state)
+TEST_CASE(home_that_is_nowhere_ends_no_check)
 {
-	const char *path = set_up(), *loop = tmp_path("loop");
+	const char *loop = tmp_path("loop");
 	char why[KV_USERFILE_WHY_BYTES];
 	int fd, none;
 	enum kv_err r, again;
 
-	(void)state;
-	assert_return_code(symlink("loop", loop), errno);
+	assert_done(symlink("loop", loop));
 	set_mode(tmp_dir(), 0777);
 	/* Nothing between the calls: the first one's home must not count. */
-	r = kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &fd, why);
+	r = kv_userfile_open(file, &alice, KV_STRICTMODES_YES, &fd, why);
 	alice.home = loop;
-	again = kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &none, why);
-	assert_err(r, KV_OK);
-	assert_return_code(close(fd), errno);
+	again = kv_userfile_open(file, &alice, KV_STRICTMODES_YES, &none, why);
+	assert_ok(r);
+	assert_done(close(fd));
 	assert_err(again, KV_ERR_INSECURE);
-	insecure(path, format("directory %s", tmp_dir()));
+	insecure(file, format("directory %s", tmp_dir()));
 	alice.home = tmp_path("home/none");
-	insecure(path, format("directory %s", tmp_dir()));
+	insecure(file, format("directory %s", tmp_dir()));
 }
 
-static void
-good_file_is_opened(void **state)
+TEST_CASE(good_file_is_opened)
 {
-	(void)state;
-	secure(set_up());
+	secure(file);
 }
 
-static void
-missing_file_is_told_by_errno(void **state)
+TEST_CASE(missing_file_is_told_by_errno)
 {
-	(void)state;
-	set_up();
 	refuses(tmp_path("home/none"), KV_STRICTMODES_YES, KV_ERR_SYSTEM,
 	    tmp_path("home/none: No such file or directory"));
 	assert_int_equal(errno, ENOENT);
@@ -489,69 +411,51 @@ refuses_kind(const char *path)
 	refuses(path, KV_STRICTMODES_NO, KV_ERR_NOT_REGULAR, path);
 }
 
-static void
-other_kinds_of_file_are_refused_at_once(void **state)
+TEST_CASE(other_kinds_of_file_are_refused_at_once)
 {
-	(void)state;
-	set_up();
-	assert_return_code(mkfifo(tmp_path("home/fifo"), 0600), errno);
+	assert_done(mkfifo(tmp_path("home/fifo"), 0600));
 	refuses_kind(tmp_path("home/fifo"));
 	refuses_kind(tmp_path("home"));
 	refuses_kind("/dev/null");
 	refuses_kind("/dev/zero");
 }
 
-static void
-file_writable_by_others_is_insecure(void **state)
+TEST_CASE(file_writable_by_others_is_insecure)
 {
-	const char *path = set_up();
-
-	(void)state;
 	add_user(alice_name, geteuid(), getegid());
 	set_group(NULL, NULL);
-	set_mode(path, 0646);
-	insecure(path, format("bad ownership or modes for file %s", path));
-	set_mode(path, 0666);
-	insecure(path, format("bad ownership or modes for file %s", path));
-	set_mode(path, 0444);
-	secure(path);
-	set_mode(path, 0777 & ~022);
-	secure(path);
+	set_mode(file, 0646);
+	insecure(file, format("bad ownership or modes for file %s", file));
+	set_mode(file, 0666);
+	insecure(file, format("bad ownership or modes for file %s", file));
+	set_mode(file, 0444);
+	secure(file);
+	set_mode(file, 0777 & ~022);
+	secure(file);
 }
 
-static void
-directory_writable_by_others_is_insecure(void **state)
+TEST_CASE(directory_writable_by_others_is_insecure)
 {
-	const char *path = set_up();
-
-	(void)state;
 	add_user(alice_name, geteuid(), getegid());
 	set_group(NULL, NULL);
 	set_mode(tmp_path("home/.ssh"), 0707);
-	insecure(path, format("for directory %s/.ssh", alice.home));
+	insecure(file, format("for directory %s/.ssh", alice.home));
 	/* A sticky bit makes no difference here. */
 	set_mode(tmp_path("home/.ssh"), 01707);
-	insecure(path, format("for directory %s/.ssh", alice.home));
+	insecure(file, format("for directory %s/.ssh", alice.home));
 	set_mode(tmp_path("home/.ssh"), 0700);
 	set_mode(alice.home, 0757);
-	insecure(path, format("for directory %s", alice.home));
+	insecure(file, format("for directory %s", alice.home));
 }
 
-static void
-directories_above_the_home_do_not_count(void **state)
+TEST_CASE(directories_above_the_home_do_not_count)
 {
-	const char *path = set_up();
-
-	(void)state;
 	set_mode(tmp_dir(), 0777);
-	secure(path);
+	secure(file);
 }
 
-static void
-files_elsewhere_are_checked_up_to_the_root(void **state)
+TEST_CASE(files_elsewhere_are_checked_up_to_the_root)
 {
-	(void)state;
-	set_up();
 	secure("/etc/passwd");
 	/* /tmp is writable by everybody. */
 	tmp_text("elsewhere", "hello");
@@ -561,52 +465,39 @@ files_elsewhere_are_checked_up_to_the_root(void **state)
 	secure("/etc/passwd");
 }
 
-static void
-links_are_judged_by_where_they_lead(void **state)
+TEST_CASE(links_are_judged_by_where_they_lead)
 {
-	const char *path = set_up();
-
-	(void)state;
-	assert_return_code(symlink(path, tmp_path("home/link")), errno);
+	assert_done(symlink(file, tmp_path("home/link")));
 	secure(tmp_path("home/link"));
 	tmp_text("elsewhere", "hello");
-	assert_return_code(symlink("../elsewhere", tmp_path("home/out")),
-	    errno);
+	assert_done(symlink("../elsewhere", tmp_path("home/out")));
 	insecure(tmp_path("home/out"), "for directory /tmp");
-	set_mode(path, 0666);
-	insecure(tmp_path("home/link"), format("for file %s", path));
+	set_mode(file, 0666);
+	insecure(tmp_path("home/link"), format("for file %s", file));
 }
 
-static void
-home_may_be_a_link(void **state)
+TEST_CASE(home_may_be_a_link)
 {
-	const char *path = set_up();
-
-	(void)state;
-	assert_return_code(symlink("home", tmp_path("alias")), errno);
+	assert_done(symlink("home", tmp_path("alias")));
 	alice.home = tmp_path("alias");
-	secure(path);
+	secure(file);
 	secure(tmp_path("alias/.ssh/authorized_keys"));
 	set_mode(tmp_path("home"), 0777);
-	insecure(path, "for directory");
+	insecure(file, "for directory");
 }
 
-static void
-home_may_begin_with_the_name_of_its_link(void **state)
+TEST_CASE(home_may_begin_with_the_name_of_its_link)
 {
 	/* What follows in the home's name: a letter, and both sides of '/'. */
 	static const char *const homes[] = { "home", "ho0", "ho." };
 	const char *last = "home";
 
-	(void)state;
-	set_up();
 	for (size_t i = 0; i < COUNT(homes); i++) {
-		assert_return_code(rename(tmp_path("%s", last),
-				       tmp_path("%s", homes[i])),
-		    errno);
+		assert_done(
+		    rename(tmp_path("%s", last), tmp_path("%s", homes[i])));
 		last = homes[i];
 		unlink(tmp_path("ho"));
-		assert_return_code(symlink(last, tmp_path("ho")), errno);
+		assert_done(symlink(last, tmp_path("ho")));
 		alice.home = tmp_path("ho");
 		secure(format("%s%s/.ssh/authorized_keys", tmp_path("ho"),
 		    last + 2));
@@ -614,219 +505,113 @@ home_may_begin_with_the_name_of_its_link(void **state)
 }
 
 /* Its folder is the last that counts, whoever may write above it. */
-static void
-home_may_begin_without_a_slash(void **state)
+TEST_CASE(home_may_begin_without_a_slash)
 {
-	const char *path = set_up();
-
-	(void)state;
 	alice.home += 1;
 	set_mode(tmp_dir(), 0777);
-	secure(path);
+	secure(file);
 	alice.home = format("%s/../home", alice.home);
-	secure(path);
+	secure(file);
 	set_mode(tmp_path("home"), 0777);
-	insecure(path, "for directory");
-	/* Longer than any path: then it is no folder's name. */
+	insecure(file, "for directory");
+	/* Longer than any file: then it is no folder's name. */
 	alice.home = format("%0*d", PATH_MAX - 1, 0);
 	set_mode(tmp_path("home"), 0755);
-	insecure(path, "for directory");
+	insecure(file, "for directory");
 }
 
-static void
-folder_beside_the_home_is_not_the_home(void **state)
+TEST_CASE(folder_beside_the_home_is_not_the_home)
 {
-	const char *path = set_up();
-
-	(void)state;
 	alice.home = tmp_path("homd");
-	insecure(path, "for directory /tmp");
+	insecure(file, "for directory /tmp");
 	alice.home = tmp_path("homf");
-	insecure(path, "for directory /tmp");
+	insecure(file, "for directory /tmp");
 }
 
-static void
-group_of_one_primary_member_is_private(void **state)
+TEST_CASE(group_of_one_primary_member_is_private)
 {
-	const char *path = set_up();
-
-	(void)state;
 	add_user(bob_name, geteuid() + 1, getegid() + 1);
 	add_user(alice_name, geteuid(), getegid());
 	set_group(NULL, NULL);
-	set_mode(path, 0664);
-	private_group_decides(path, true);
+	set_mode(file, 0664);
+	private_group_decides(file, true);
 	set_mode(tmp_path("home/.ssh"), 0770);
 	set_mode(alice.home, 0775);
-	private_group_decides(path, true);
+	private_group_decides(file, true);
 	set_group(alice_name, NULL);
-	private_group_decides(path, true);
+	private_group_decides(file, true);
 }
 
-static void
-group_of_one_supplementary_member_is_private(void **state)
+TEST_CASE(group_of_one_supplementary_member_is_private)
 {
-	const char *path = set_up();
-
-	(void)state;
 	add_user(alice_name, geteuid(), getegid() + 1);
 	set_group(alice_name, NULL);
-	set_mode(path, 0664);
-	private_group_decides(path, true);
+	set_mode(file, 0664);
+	private_group_decides(file, true);
 }
 
-static void
-group_with_a_stranger_is_not_private(void **state)
+TEST_CASE(group_with_a_stranger_is_not_private)
 {
-	const char *path = set_up();
-
-	(void)state;
-	set_mode(path, 0664);
+	set_mode(file, 0664);
 	/* Another supplementary member: last, first or alone. */
 	add_user(alice_name, geteuid(), getegid());
 	set_group(alice_name, bob_name);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 	set_group(bob_name, alice_name);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 	set_group(bob_name, NULL);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 	/* Another primary member. */
 	set_group(NULL, NULL);
-	private_group_decides(path, true);
+	private_group_decides(file, true);
 	add_user(bob_name, geteuid() + 1, getegid());
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 	set_group(alice_name, NULL);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 }
 
-static void
-group_without_members_or_name_is_not_private(void **state)
+TEST_CASE(group_without_members_or_name_is_not_private)
 {
-	const char *path = set_up();
-
-	(void)state;
-	set_mode(path, 0664);
-	private_group_decides(path, false);
+	set_mode(file, 0664);
+	private_group_decides(file, false);
 	add_user(alice_name, geteuid(), getegid() + 1);
 	set_group(NULL, NULL);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 	/* The file's owner is not in the user database. */
 	n_users = 0;
 	set_group(alice_name, NULL);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 }
 
-static void
-directory_of_a_shared_group_is_insecure(void **state)
+TEST_CASE(directory_of_a_shared_group_is_insecure)
 {
-	const char *path = set_up();
-
-	(void)state;
 	add_user(alice_name, geteuid(), getegid());
 	set_group(alice_name, bob_name);
 	set_mode(alice.home, 0775);
-	private_group_decides(path, false);
+	private_group_decides(file, false);
 }
 
-static void
-callers_answer_comes_before_that_of_libc(void **state)
+TEST_CASE_AS_ROOT(files_of_root_and_the_account_are_secure)
 {
-	const char *path = set_up();
-
-	(void)state;
-	set_mode(path, 0664);
-	alice.gid = getegid();
-	alice.private_group = KV_PRIVATE_GROUP_YES;
-	private_group_decides(path, true);
-	alice.private_group = KV_PRIVATE_GROUP_UNKNOWN;
-	private_group_decides(path, false);
-	add_user(alice_name, geteuid(), getegid());
-	set_group(NULL, NULL);
-	private_group_decides(path, true);
-	alice.private_group = KV_PRIVATE_GROUP_NO;
-	private_group_decides(path, false);
-	/* It is about another group. */
-	alice.gid = getegid() + 1;
-	private_group_decides(path, true);
-	/* A group that has no name is nobody's. */
-	the_group.gr_name = NULL;
-	private_group_decides(path, false);
-	/* It is about the account's own files, not about those of root. */
-	if (geteuid() != 0)
-		return;
-	n_users = 0;
-	alice.uid = 4242;
-	alice.gid = getegid();
-	alice.private_group = KV_PRIVATE_GROUP_YES;
-	private_group_decides(path, false);
-}
-
-static void
-files_of_root_and_the_account_are_secure(void **state)
-{
-	const char *path = set_up();
-
-	(void)state;
-	if (!have_root())
-		return;
 	alice.uid = NOBODY;
-	secure(path);
-	assert_return_code(chown(path, NOBODY, NOBODY), errno);
-	secure(path);
-	assert_return_code(chown(alice.home, NOBODY, NOBODY), errno);
-	secure(path);
+	secure(file);
+	assert_done(chown(file, NOBODY, NOBODY));
+	secure(file);
+	assert_done(chown(alice.home, NOBODY, NOBODY));
+	secure(file);
 }
 
-static void
-files_of_other_accounts_are_insecure(void **state)
+TEST_CASE_AS_ROOT(files_of_other_accounts_are_insecure)
 {
-	const char *path = set_up();
-
-	(void)state;
-	if (!have_root())
-		return;
-	assert_return_code(chown(path, NOBODY, 0), errno);
-	insecure(path, format("for file %s", path));
-	assert_return_code(chown(path, 0, 0), errno);
-	assert_return_code(chown(tmp_path("home/.ssh"), NOBODY, 0), errno);
-	insecure(path, format("for directory %s/.ssh", alice.home));
+	assert_done(chown(file, NOBODY, 0));
+	insecure(file, format("for file %s", file));
+	assert_done(chown(file, 0, 0));
+	assert_done(chown(tmp_path("home/.ssh"), NOBODY, 0));
+	insecure(file, format("for directory %s/.ssh", alice.home));
 }
 
 int
 main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		TEST(patterns_are_expanded),
-		TEST(values_are_not_expanded_again),
-		TEST(account_without_a_home_has_its_files_at_the_root),
-		TEST(home_is_taken_from_the_root),
-		TEST(bad_patterns_are_refused),
-		TEST(path_that_does_not_fit_is_refused),
-		TEST(expanded_names_have_their_place),
-		TEST(failing_calls_are_told),
-		TEST(file_without_a_place_is_refused),
-		TEST(home_that_is_nowhere_ends_no_check),
-		TEST(good_file_is_opened),
-		TEST(missing_file_is_told_by_errno),
-		TEST(other_kinds_of_file_are_refused_at_once),
-		TEST(file_writable_by_others_is_insecure),
-		TEST(directory_writable_by_others_is_insecure),
-		TEST(directories_above_the_home_do_not_count),
-		TEST(files_elsewhere_are_checked_up_to_the_root),
-		TEST(links_are_judged_by_where_they_lead),
-		TEST(home_may_be_a_link),
-		TEST(home_may_begin_with_the_name_of_its_link),
-		TEST(home_may_begin_without_a_slash),
-		TEST(folder_beside_the_home_is_not_the_home),
-		TEST(group_of_one_primary_member_is_private),
-		TEST(group_of_one_supplementary_member_is_private),
-		TEST(group_with_a_stranger_is_not_private),
-		TEST(group_without_members_or_name_is_not_private),
-		TEST(callers_answer_comes_before_that_of_libc),
-		TEST(directory_of_a_shared_group_is_insecure),
-		TEST(files_of_root_and_the_account_are_secure),
-		TEST(files_of_other_accounts_are_insecure),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
+	return run_all_tests(&(struct fixture){ .before_each = set_up });
 }

@@ -6,6 +6,7 @@
  */
 #include "ways/ways.h"
 
+#include "own_root.h"
 #include "testlib.h"
 
 #include <ctype.h>
@@ -106,8 +107,7 @@ expect_open(const char *text, const char *open, const char *guard)
 	}
 }
 
-static void
-each_way_is_open_or_guarded_as_sshd_says(void **state)
+TEST_CASE(each_way_is_open_or_guarded_as_sshd_says)
 {
 	static const struct {
 		const char *dump, *open, *guard;
@@ -149,8 +149,7 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		 * Here "--" is the value of an option, so no command follows.
 		 */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
-		  "/usr/libexec/keyveto-authorized-keys --user -- --home %h"
-		  "\n",
+		  "/usr/libexec/keyveto-authorized-keys --user -- --home %h\n",
 		    "FC", "FC" },
 		/* sshd does not ask the guard of keys about a certificate. */
 		{ CA, "U", "" },
@@ -191,27 +190,23 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		    "FCUH", "FCU" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		expect_open(rows[i].dump, rows[i].open, rows[i].guard);
 }
 
-static void
-other_clients_may_come_by_key(void **state)
+TEST_CASE(other_clients_may_come_by_key)
 {
 	const struct ways_context c = { .keys_elsewhere = true };
 	const char *dump =
 	    "PubkeyAuthentication no\n"
 	    "AuthorizedKeysFile .ssh/authorized_keys\nUsePAM yes\n";
 
-	(void)state;
 	expect_ways(dump, &c, "FC", "", false);
 	expect_ways(lower_keywords(dump), &c, "FC", "", false);
 }
 
 /* A line of a Match block may open a way that bypasses the guard. */
-static void
-lines_of_match_blocks_open_ways(void **state)
+TEST_CASE(lines_of_match_blocks_open_ways)
 {
 	static const struct {
 		const char *keyword, *value;
@@ -242,7 +237,6 @@ lines_of_match_blocks_open_ways(void **state)
 		{ "PasswordAuthentication", "yes", false, false, WAYS },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *keyword = rows[i].keyword;
 
@@ -259,18 +253,12 @@ lines_of_match_blocks_open_ways(void **state)
 	}
 }
 
-static void
-ways_have_names(void **state)
+TEST_CASE(ways_have_names)
 {
-	static const char *const names[WAYS] = {
-		"authorized_keys",
-		"AuthorizedKeysCommand",
-		"cert-authority line",
-		"TrustedUserCAKeys",
-		"hostbased",
-	};
+	static const char *const names[WAYS] = { "authorized_keys",
+		"AuthorizedKeysCommand", "cert-authority line",
+		"TrustedUserCAKeys", "hostbased" };
 
-	(void)state;
 	for (int i = 0; i < WAYS; i++)
 		assert_string_equal(ways_name((enum way)i), names[i]);
 }
@@ -368,19 +356,17 @@ static const struct {
 	{ "-session requisite " KEYVETO REST, true, true },
 };
 
-static void
-module_judges_only_as_first_requisite_line(void **state)
+TEST_CASE(module_judges_only_as_first_requisite_line)
 {
 	struct pam_stack s;
 	char why[512];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(stacks); i++) {
 		const struct pam_line *l;
 		bool judges = !stacks[i].judges;
 
 		put_stack(stacks[i].text);
-		if (!pam_stack_read(tmp_dir(), "sshd", &s, why, sizeof(why)))
+		if (!pam_stack_read("sshd", &s, why, sizeof(why)))
 			fail_msg("%s", why);
 		l = ways_find_module(&s, &judges);
 		if ((l != NULL) != stacks[i].found ||
@@ -395,10 +381,8 @@ module_judges_only_as_first_requisite_line(void **state)
  * If keyveto's module is missing from a stack that it guards, libpam must
  * refuse.
  */
-static void
-libpam_refuses_where_the_module_is_missing(void **state)
+TEST_CASE(libpam_refuses_where_the_module_is_missing)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(stacks); i++) {
 		const char *name = strstr(stacks[i].text, KEYVETO);
 
@@ -416,8 +400,7 @@ libpam_refuses_where_the_module_is_missing(void **state)
 }
 
 /* The line after the refusal runs if ways_find_module says "no". */
-static void
-libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
+TEST_CASE(libpam_runs_what_follows_a_refusal_in_a_substack)
 {
 	static const struct {
 		const char *line;
@@ -430,7 +413,6 @@ libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
 		{ "session required pam_deny.so", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		bool module = strstr(rows[i].line, ".so") != NULL;
 
@@ -442,20 +424,4 @@ libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
 			fail_msg("%d messages after %s", messages,
 			    rows[i].line);
 	}
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(each_way_is_open_or_guarded_as_sshd_says),
-		TEST(other_clients_may_come_by_key),
-		TEST(lines_of_match_blocks_open_ways),
-		TEST(ways_have_names),
-		TEST(module_judges_only_as_first_requisite_line),
-		TEST(libpam_refuses_where_the_module_is_missing),
-		TEST(libpam_runs_what_follows_a_refusal_in_a_substack),
-	};
-
-	return cmocka_run_group_tests(tests, test_begin, NULL);
 }

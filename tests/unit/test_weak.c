@@ -10,24 +10,20 @@
 #include <gmp.h>
 
 #include "weak/moduli.h"
-#include "weak/roca.h"
 
 static gmp_randstate_t rng;
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
 	gmp_randinit_default(rng);
 	gmp_randseed_ui(rng, 20261124);
-	return test_begin(state);
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
-	(void)state;
 	gmp_randclear(rng);
-	return 0;
 }
 
 static void
@@ -72,13 +68,11 @@ assert_class(const mpz_t n, unsigned long e, enum weak_class want)
 	mpz_clear(exponent);
 }
 
-static void
-sound_moduli_are_not_found(void **state)
+TEST_CASE(sound_moduli_are_not_found)
 {
 	static const unsigned int bits[] = { 256, 384, 512 };
 	mpz_t p, q;
 
-	(void)state;
 	mpz_inits(p, q, NULL);
 	for (size_t i = 0; i < 8 * COUNT(bits); i++) {
 		make_prime(p, bits[i % COUNT(bits)]);
@@ -89,12 +83,10 @@ sound_moduli_are_not_found(void **state)
 	mpz_clears(p, q, NULL);
 }
 
-static void
-prime_moduli_are_found(void **state)
+TEST_CASE(prime_moduli_are_found)
 {
 	mpz_t p;
 
-	(void)state;
 	mpz_init(p);
 	for (unsigned int bits = 512; bits <= 1024; bits *= 2) {
 		make_prime(p, bits);
@@ -103,13 +95,11 @@ prime_moduli_are_found(void **state)
 	mpz_clear(p);
 }
 
-static void
-powers_are_found(void **state)
+TEST_CASE(powers_are_found)
 {
 	static const unsigned long exponents[] = { 2, 3, 4, 5, 7, 11, 30 };
 	mpz_t p, n;
 
-	(void)state;
 	mpz_inits(p, n, NULL);
 	for (size_t i = 0; i < COUNT(exponents); i++) {
 		make_prime(p, 1024 / (unsigned int)exponents[i]);
@@ -137,15 +127,13 @@ make_neighbours(mpz_t n, unsigned int u, unsigned int v, unsigned int distance)
 	mpz_clears(p, q, NULL);
 }
 
-static void
-close_primes_are_found(void **state)
+TEST_CASE(close_primes_are_found)
 {
 	static const unsigned int ratio[][2] = { { 1, 2 }, { 1, 3 }, { 2, 3 },
 		{ 1, 4 }, { 3, 4 }, { 1, 5 }, { 2, 5 }, { 3, 5 }, { 4, 5 },
 		{ 1, 6 }, { 5, 6 }, { 1, 10 } };
 	mpz_t n;
 
-	(void)state;
 	mpz_init(n);
 	/* (p - q)^2 / 8p is the number of steps: 2^(2 * 515 - 1027) = 8. */
 	for (unsigned int distance = 1; distance <= 515; distance += 57) {
@@ -162,13 +150,11 @@ close_primes_are_found(void **state)
 	mpz_clear(n);
 }
 
-static void
-small_private_exponents_are_found(void **state)
+TEST_CASE(small_private_exponents_are_found)
 {
 	static const unsigned int bits[] = { 17, 64, 256, 400, 508 };
 	mpz_t p, q, phi, d, e, n, g;
 
-	(void)state;
 	mpz_inits(p, q, phi, d, e, n, g, NULL);
 	for (size_t i = 0; i < 2 * COUNT(bits); i++) {
 		make_prime(p, 1024);
@@ -206,12 +192,10 @@ is_prime(unsigned long n)
 }
 
 /* Each prime at both ends is tried, and none from 2^16 on. */
-static void
-small_factors_are_found(void **state)
+TEST_CASE(small_factors_are_found)
 {
 	mpz_t p, n;
 
-	(void)state;
 	mpz_inits(p, n, NULL);
 	make_prime(p, 1000);
 	for (unsigned long f = 2; f < 66000; f = f == 2000 ? 64000 : f + 1) {
@@ -245,14 +229,12 @@ make_roca_prime(mpz_t p, const mpz_t m, unsigned int bits)
 	mpz_clears(k, a, NULL);
 }
 
-static void
-roca_is_found(void **state)
+TEST_CASE(roca_is_found)
 {
 	/* The last primes of the products for 1024, 2048 and 4096 bits. */
 	static const unsigned int last[] = { 353, 701, 1427 };
 	mpz_t m, p, q, n;
 
-	(void)state;
 	mpz_inits(m, p, q, n, NULL);
 	for (size_t i = 0; i < COUNT(last) - 1; i++) {
 		mpz_primorial_ui(m, last[i]);
@@ -271,13 +253,11 @@ roca_is_found(void **state)
  * Only numbers whose discrete logarithms modulo all primes agree count: each of
  * these is a power of 65537 modulo each prime, and of the whole none.
  */
-static void
-logarithms_that_do_not_agree_are_no_roca(void **state)
+TEST_CASE(logarithms_that_do_not_agree_are_no_roca)
 {
 	mpz_t m, part, x, n, inverse;
 	unsigned int agreeing = 0;
 
-	(void)state;
 	mpz_inits(m, part, x, n, inverse, NULL);
 	mpz_primorial_ui(m, 167);
 	for (unsigned int round = 0; round < 100; round++) {
@@ -300,12 +280,10 @@ logarithms_that_do_not_agree_are_no_roca(void **state)
 	mpz_clears(m, part, x, n, inverse, NULL);
 }
 
-static void
-tiny_and_odd_numbers_end(void **state)
+TEST_CASE(tiny_and_odd_numbers_end)
 {
 	mpz_t n, e;
 
-	(void)state;
 	mpz_inits(n, e, NULL);
 	for (unsigned long i = 0; i < 70000; i += 7) {
 		mpz_set_ui(n, i);
@@ -322,14 +300,12 @@ tiny_and_odd_numbers_end(void **state)
 	mpz_clears(n, e, NULL);
 }
 
-static void
-a_modulus_is_kept_once(void **state)
+TEST_CASE(a_modulus_is_kept_once)
 {
 	struct moduli m = { .n = 0 };
 	bool added;
 	size_t at;
 
-	(void)state;
 	for (unsigned int i = 0; i < 5000; i++) {
 		const uint32_t n = i % 2500 + 1;
 
@@ -346,18 +322,6 @@ a_modulus_is_kept_once(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(sound_moduli_are_not_found),
-		TEST(prime_moduli_are_found),
-		TEST(powers_are_found),
-		TEST(close_primes_are_found),
-		TEST(small_private_exponents_are_found),
-		TEST(small_factors_are_found),
-		TEST(roca_is_found),
-		TEST(logarithms_that_do_not_agree_are_no_roca),
-		TEST(tiny_and_odd_numbers_end),
-		TEST(a_modulus_is_kept_once),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_all_tests(
+	    &(struct fixture){ .before_all = begin, .after_all = end });
 }

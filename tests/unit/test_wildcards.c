@@ -11,13 +11,8 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The files in tmp_dir that were found, each with a blank behind it. */
 static char found[4096];
@@ -45,13 +40,20 @@ find_path(const char *path)
 	return kv_wildcards_find(path, add_found, found, &error);
 }
 
+/* The search for a path ends so, and has found these files. */
+static void
+search(const char *path, enum kv_err err, const char *want, int want_error)
+{
+	assert_err(find_path(path), err);
+	assert_string_equal(found, want);
+	assert_int_equal(error, want_error);
+}
+
 /* This pattern in tmp_dir must find exactly these files. */
 static void
 finds(const char *pattern, const char *want)
 {
-	assert_err(find_path(tmp_path("%s", pattern)), KV_OK);
-	assert_string_equal(found, want);
-	assert_int_equal(error, 0);
+	search(tmp_path("%s", pattern), KV_OK, want, 0);
 }
 
 static void
@@ -60,13 +62,11 @@ make(const char *name)
 	tmp_text(name, "");
 }
 
-static void
-a_bracket_that_begins_no_set_is_itself(void **state)
+TEST_CASE(a_bracket_that_begins_no_set_is_itself)
 {
 	static const char *const names[] = { "[]", "[a", "[!a", "[!]", "[",
 		"[ab", "[!ab" };
 
-	(void)state;
 	make("a");
 	make("b");
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -77,10 +77,8 @@ a_bracket_that_begins_no_set_is_itself(void **state)
 	finds("[[]?", "[] [a ");
 }
 
-static void
-a_pattern_matches_whole_names_only(void **state)
+TEST_CASE(a_pattern_matches_whole_names_only)
 {
-	(void)state;
 	make("a");
 	make("ab");
 	make("abc");
@@ -96,10 +94,8 @@ a_pattern_matches_whole_names_only(void **state)
 }
 
 /* What a pattern finds does not depend on the one before. */
-static void
-a_pattern_leaves_nothing_behind(void **state)
+TEST_CASE(a_pattern_leaves_nothing_behind)
 {
-	(void)state;
 	make("a");
 	make("]");
 	finds("[[:alpha:]]", "a ");
@@ -110,10 +106,8 @@ a_pattern_leaves_nothing_behind(void **state)
 	finds("[b[:alpha:]-", "");
 }
 
-static void
-a_colon_needs_its_bracket_to_name_a_class(void **state)
+TEST_CASE(a_colon_needs_its_bracket_to_name_a_class)
 {
-	(void)state;
 	make("b");
 	make("^");
 	finds("[b:punct:]", "b ");
@@ -123,10 +117,8 @@ a_colon_needs_its_bracket_to_name_a_class(void **state)
 	finds("[b[:punct:", "");
 }
 
-static void
-neighbours_of_a_slash_are_members(void **state)
+TEST_CASE(neighbours_of_a_slash_are_members)
 {
-	(void)state;
 	make("a.");
 	make("a0");
 	finds("a[.]", "a. ");
@@ -137,24 +129,19 @@ neighbours_of_a_slash_are_members(void **state)
 }
 
 /* sshd finds no set where it finds a slash. */
-static void
-a_slash_in_a_set_searches_nothing(void **state)
+TEST_CASE(a_slash_in_a_set_searches_nothing)
 {
 	static const char *const sets[] = { "[/]", "[!/]", "[a/b]", "[a-/]",
 		"[/-b]" };
 
-	(void)state;
-	assert_return_code(symlink("loop", tmp_path("loop")), errno);
-	assert_err(find_path(tmp_path("loop/[ab]")), KV_OK);
-	assert_string_equal(found, "");
-	assert_int_equal(error, ELOOP);
+	assert_done(symlink("loop", tmp_path("loop")));
+	search(tmp_path("loop/[ab]"), KV_OK, "", ELOOP);
 	for (size_t i = 0; i < COUNT(sets); i++)
 		finds(format("loop/%s", sets[i]), "");
 }
 
 /* The classes of the C locale, as POSIX lists them. */
-static void
-a_class_has_its_characters(void **state)
+TEST_CASE(a_class_has_its_characters)
 {
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
@@ -180,7 +167,6 @@ a_class_has_its_characters(void **state)
 		{ "xdigit", DIGIT "abcdefABCDEF" },
 	};
 
-	(void)state;
 	for (int c = 1; c <= 0xff; c++) {
 		if (c != '/')
 			make(format("x%c", c));
@@ -198,12 +184,10 @@ a_class_has_its_characters(void **state)
 }
 
 /* A folder without wildcards need not be readable. */
-static void
-what_has_no_wildcard_is_not_searched_for(void **state)
+TEST_CASE(what_has_no_wildcard_is_not_searched_for)
 {
 	static const char *const names[] = { "a", "\xff", "[x", "*" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		make(names[i]);
 		fail_call("readdir", 1, EIO);
@@ -214,18 +198,14 @@ what_has_no_wildcard_is_not_searched_for(void **state)
 	}
 }
 
-static void
-a_folder_that_cannot_be_read_to_its_end_is_told(void **state)
+TEST_CASE(a_folder_that_cannot_be_read_to_its_end_is_told)
 {
-	(void)state;
 	make("a");
 	fail_call("readdir", 1, EIO);
-	assert_err(find_path(tmp_path("*")), KV_OK);
-	assert_string_equal(found, "");
-	assert_int_equal(error, EIO);
+	search(tmp_path("*"), KV_OK, "", EIO);
 	/* Behind "a", "." and "..". */
 	fail_call("readdir", 4, EIO);
-	assert_err(find_path(tmp_path("*")), KV_OK);
+	assert_ok(find_path(tmp_path("*")));
 	assert_true(call_has_failed());
 	assert_string_equal(found, "a ");
 	assert_int_equal(error, EIO);
@@ -243,27 +223,19 @@ stars(size_t len)
 	return pattern;
 }
 
-static void
-a_pattern_is_shorter_than_a_path_may_be(void **state)
+TEST_CASE(a_pattern_is_shorter_than_a_path_may_be)
 {
-	(void)state;
 	make("a");
-	assert_err(find_path(stars(PATH_MAX - 1)), KV_OK);
+	assert_ok(find_path(stars(PATH_MAX - 1)));
 	assert_string_equal(found, "a ");
-	assert_err(find_path(stars(PATH_MAX)), KV_ERR_NO_SPACE);
-	assert_string_equal(found, "");
-	assert_int_equal(error, 0);
-	assert_err(find_path(stars(2 * PATH_MAX)), KV_ERR_NO_SPACE);
-	assert_string_equal(found, "");
-	assert_int_equal(error, 0);
+	search(stars(PATH_MAX), KV_ERR_NO_SPACE, "", 0);
+	search(stars(2 * PATH_MAX), KV_ERR_NO_SPACE, "", 0);
 }
 
-static void
-a_set_may_fill_the_pattern(void **state)
+TEST_CASE(a_set_may_fill_the_pattern)
 {
 	char *pattern;
 
-	(void)state;
 	make("a");
 	make("b");
 	pattern = test_alloc(PATH_MAX);
@@ -271,12 +243,13 @@ a_set_may_fill_the_pattern(void **state)
 	memcpy(pattern, tmp_dir(), strlen(tmp_dir()));
 	memcpy(pattern + strlen(tmp_dir()), "/[", 2);
 	pattern[PATH_MAX - 2] = ']';
-	assert_err(find_path(pattern), KV_OK);
-	assert_string_equal(found, "a ");
-	assert_int_equal(error, 0);
+	search(pattern, KV_OK, "a ", 0);
 }
 
 #define DEEP 4000
+
+/* The folder that go_deep left, or -1. */
+static int start = -1;
 
 /*
  * Makes folders in folders. The innermost one has a path of DEEP bytes, and is
@@ -288,8 +261,10 @@ go_deep(void)
 	char *path = test_alloc(PATH_MAX);
 	size_t len = strlen(tmp_dir());
 
+	start = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_done(start);
 	memcpy(path, tmp_dir(), len);
-	assert_return_code(chdir(path), errno);
+	assert_done(chdir(path));
 	while (len < DEEP) {
 		char name[NAME_MAX + 1];
 		size_t n = DEEP - len - 1;
@@ -299,8 +274,8 @@ go_deep(void)
 			n = n == 201 ? 100 : 200;
 		memset(name, 'd', n);
 		name[n] = '\0';
-		assert_return_code(mkdir(name, 0755), errno);
-		assert_return_code(chdir(name), errno);
+		assert_done(mkdir(name, 0755));
+		assert_done(chdir(name));
 		len += (size_t)snprintf(path + len, PATH_MAX - len, "/%s",
 		    name);
 	}
@@ -309,16 +284,21 @@ go_deep(void)
 }
 
 /* test_cleanup removes no path that is too long. */
-static int
-leave_deep(void **state)
+static void
+leave_deep(void)
 {
-	DIR *dir = opendir(".");
 	struct dirent *entry;
+	DIR *dir;
 
+	if (start == -1)
+		return;
+	dir = opendir(".");
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
 		(void)unlink(entry->d_name);
 	closedir(dir);
-	return fchdir(*(int *)*state) == 0 ? test_cleanup(state) : -1;
+	assert_done(fchdir(start));
+	close(start);
+	start = -1;
 }
 
 static void
@@ -330,7 +310,7 @@ make_named(char c, size_t len)
 	memset(name, c, len);
 	name[len] = '\0';
 	fd = open(name, O_WRONLY | O_CREAT, 0644);
-	assert_return_code(fd, errno);
+	assert_done(fd);
 	close(fd);
 }
 
@@ -345,58 +325,46 @@ count_path(const char *path, void *arg)
 	return true;
 }
 
-static enum kv_err
-count_paths(const char *pattern)
+/* The search ends so, and has called back for so many paths. */
+static void
+finds_paths(const char *pattern, enum kv_err err, size_t n)
 {
 	paths = 0;
 	error = -1;
-	return kv_wildcards_find(pattern, count_path, NULL, &error);
+	assert_err(kv_wildcards_find(pattern, count_path, NULL, &error), err);
+	assert_int_equal(paths, n);
+	assert_int_equal(error, 0);
 }
 
 /* The longest path that a system call takes is found, and none beyond it. */
-static void
-paths_may_have_all_but_one_byte(void **state)
+TEST_CASE(paths_may_have_all_but_one_byte)
 {
 	const char *deep = go_deep();
 	const size_t most = PATH_MAX - 1 - DEEP - 1;
 
-	(void)state;
 	make_named('a', most);
-	assert_err(count_paths(format("%s/a*", deep)), KV_OK);
-	assert_int_equal(paths, 1);
-	assert_int_equal(error, 0);
+	finds_paths(format("%s/a*", deep), KV_OK, 1);
 	make_named('b', most + 1);
-	assert_err(count_paths(format("%s/b*", deep)), KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
-	assert_int_equal(error, 0);
+	finds_paths(format("%s/b*", deep), KV_ERR_NO_SPACE, 0);
 	make_named('c', most + 100);
-	assert_err(count_paths(format("%s/c*", deep)), KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
+	finds_paths(format("%s/c*", deep), KV_ERR_NO_SPACE, 0);
 }
 
 /* The same for what stands behind a wildcard. */
-static void
-names_behind_wildcards_end_within_a_path(void **state)
+TEST_CASE(names_behind_wildcards_end_within_a_path)
 {
 	const char *deep = go_deep();
 	char rest[] = "/eeeeeeee";
 	const size_t most = PATH_MAX - 1 - DEEP - 1 - (sizeof(rest) - 1);
 	char name[NAME_MAX + 1] = "";
 
-	(void)state;
 	memset(name, 'd', most);
-	assert_return_code(mkdir(name, 0755), errno);
-	assert_return_code(chdir(name), errno);
+	assert_done(mkdir(name, 0755));
+	assert_done(chdir(name));
 	make_named('e', sizeof(rest) - 2);
-	assert_err(count_paths(format("%s/d*%s", deep, rest)), KV_OK);
-	assert_int_equal(paths, 1);
-	assert_err(count_paths(format("%s/d*%sx", deep, rest)),
-	    KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
-	assert_err(count_paths(format("%s/d*%sxx", deep, rest)),
-	    KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
-	assert_int_equal(error, 0);
+	finds_paths(format("%s/d*%s", deep, rest), KV_OK, 1);
+	finds_paths(format("%s/d*%sx", deep, rest), KV_ERR_NO_SPACE, 0);
+	finds_paths(format("%s/d*%sxx", deep, rest), KV_ERR_NO_SPACE, 0);
 }
 
 /* Whether the longest name in the working directory is between two others. */
@@ -424,30 +392,24 @@ longest_is_in_between(size_t longest)
 }
 
 /* kv_wildcards.h: found is not called then, whatever was found before. */
-static void
-one_path_that_is_too_long_fails_the_search(void **state)
+TEST_CASE(one_path_that_is_too_long_fails_the_search)
 {
 	const char *deep = go_deep();
 	size_t n = 1;
 
-	(void)state;
 	make_named('a', 1);
 	make_named('b', 90);
 	while (!longest_is_in_between(90)) {
 		assert_between(++n, 2, 80);
 		make_named('c', n);
 	}
-	assert_err(count_paths(format("%s/*/xxxxxxxxxxxx", deep)),
-	    KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
+	finds_paths(format("%s/*/xxxxxxxxxxxx", deep), KV_ERR_NO_SPACE, 0);
 	make_named('f', PATH_MAX - DEEP - 1);
 	while (!longest_is_in_between(PATH_MAX - DEEP - 1)) {
 		assert_between(++n, 2, 80);
 		make_named('c', n);
 	}
-	assert_err(count_paths(format("%s/*", deep)), KV_ERR_NO_SPACE);
-	assert_int_equal(paths, 0);
-	assert_int_equal(error, 0);
+	finds_paths(format("%s/*", deep), KV_ERR_NO_SPACE, 0);
 }
 
 /* How often opendir(3) calls calloc: once in musl, never in glibc. */
@@ -463,12 +425,10 @@ callocs_of_opendir(void)
 	return opened == NULL;
 }
 
-static void
-without_memory_nothing_is_found(void **state)
+TEST_CASE(without_memory_nothing_is_found)
 {
 	const char *pattern = tmp_path("*");
 
-	(void)state;
 	make("a");
 	make("b");
 	fail_call("realloc", 1, ENOMEM);
@@ -493,46 +453,19 @@ stop_at_second(const char *path, void *arg)
 	return strchr(found, ' ') + 1 == found + strlen(found);
 }
 
-static void
-a_search_ends_when_found_says_so(void **state)
+TEST_CASE(a_search_ends_when_found_says_so)
 {
-	(void)state;
 	make("a");
 	make("b");
 	make("c");
 	found[0] = '\0';
-	assert_err(kv_wildcards_find(tmp_path("*"), stop_at_second, found,
-		       &error),
-	    KV_OK);
+	assert_ok(
+	    kv_wildcards_find(tmp_path("*"), stop_at_second, found, &error));
 	assert_string_equal(found, "a b ");
 }
-
-#define DEEP_TEST(f) \
-	cmocka_unit_test_prestate_setup_teardown(f, NULL, leave_deep, &start)
 
 int
 main(void)
 {
-	static int start;
-	const struct CMUnitTest tests[] = {
-		TEST(a_bracket_that_begins_no_set_is_itself),
-		TEST(a_pattern_matches_whole_names_only),
-		TEST(a_pattern_leaves_nothing_behind),
-		TEST(a_colon_needs_its_bracket_to_name_a_class),
-		TEST(neighbours_of_a_slash_are_members),
-		TEST(a_slash_in_a_set_searches_nothing),
-		TEST(a_class_has_its_characters),
-		TEST(what_has_no_wildcard_is_not_searched_for),
-		TEST(a_folder_that_cannot_be_read_to_its_end_is_told),
-		TEST(a_pattern_is_shorter_than_a_path_may_be),
-		TEST(a_set_may_fill_the_pattern),
-		DEEP_TEST(paths_may_have_all_but_one_byte),
-		DEEP_TEST(names_behind_wildcards_end_within_a_path),
-		DEEP_TEST(one_path_that_is_too_long_fails_the_search),
-		TEST(without_memory_nothing_is_found),
-		TEST(a_search_ends_when_found_says_so),
-	};
-
-	start = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return cmocka_run_group_tests(tests, test_begin, NULL);
+	return run_all_tests(&(struct fixture){ .after_each = leave_deep });
 }

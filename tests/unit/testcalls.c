@@ -13,11 +13,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define WEAK __attribute__((weak))
 #define NO_ASAN __attribute__((no_sanitize("address", "undefined")))

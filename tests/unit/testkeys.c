@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "testkeys.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
@@ -156,10 +152,8 @@ pkey_from_numbers(const char *algorithm, const char *const names[],
 static void
 rsa_from_numbers(struct testkey *k, BIGNUM *e, BIGNUM *n)
 {
-	static const char *const names[] = {
-		OSSL_PKEY_PARAM_RSA_E,
-		OSSL_PKEY_PARAM_RSA_N,
-	};
+	static const char *const names[] = { OSSL_PKEY_PARAM_RSA_E,
+		OSSL_PKEY_PARAM_RSA_N };
 	BIGNUM *const numbers[] = { e, n };
 
 	*k = (struct testkey){ 0 };
@@ -214,12 +208,9 @@ testkey_rsa_numbers(struct testkey *k, const uint8_t *e, size_t e_len,
 void
 testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits)
 {
-	static const char *const names[] = {
-		OSSL_PKEY_PARAM_FFC_P,
-		OSSL_PKEY_PARAM_FFC_Q,
-		OSSL_PKEY_PARAM_FFC_G,
-		OSSL_PKEY_PARAM_PUB_KEY,
-	};
+	static const char *const names[] = { OSSL_PKEY_PARAM_FFC_P,
+		OSSL_PKEY_PARAM_FFC_Q, OSSL_PKEY_PARAM_FFC_G,
+		OSSL_PKEY_PARAM_PUB_KEY };
 	BIGNUM *const numbers[] = {
 		random_bn(p_bits),
 		random_bn(q_bits),

@@ -11,6 +11,12 @@
 
 /* The publisher's two example keys, which the tests' filters list. */
 extern const char rsa_line[], ec_line[];
+/* What ssh-keygen -l prints for them. */
+#define RSA_FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
+#define EC_FP "SHA256:K53UMHTBXbpvt4AJATggaF7h01viQrVV5tYANT9vpPs"
+
+#define FIRST_TYPE KV_KEY_RSA
+#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 
 /* What ssh-keygen -l of OpenSSH 10.6 prints for composite.pub. */
 #define COMPOSITE_FINGERPRINT \

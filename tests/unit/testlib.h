@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * testlib: functions for all unit tests. A test program runs in the root of the
- * repository, prints only cmocka's output, and leaves no file behind.
+ * repository, prints only cmocka's output, and leaves no file behind. What
+ * nearly every test needs of libc is included here.
  */
 #ifndef TESTLIB_H
 #define TESTLIB_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,16 +29,48 @@
 /* Seconds. Only a hang takes this long. */
 #define PATIENCE 120
 
-/* A test. Its memory and temporary directory are freed when it ends. */
-#define TEST(f) cmocka_unit_test_setup_teardown(f, NULL, test_cleanup)
+/*
+ * A test, which its program runs after those above it. Its memory and temporary
+ * directory are freed when it ends.
+ */
+#define TEST_CASE(name) \
+	static void name(void **state); \
+	__attribute__((constructor)) static void add_##name(void) \
+	{ \
+		add_test(#name, name); \
+	} \
+	static void name(__attribute__((unused)) void **state)
 
-/* The group set-up of every program. */
-int test_begin(void **state);
+/* A test that only root can make: see have_root. */
+#define TEST_CASE_AS_ROOT(name) \
+	static void as_root_##name(void); \
+	TEST_CASE(name) \
+	{ \
+		if (have_root()) \
+			as_root_##name(); \
+	} \
+	static void as_root_##name(void)
+
+/* What a program does besides. NULL: nothing. */
+struct fixture {
+	void (*before_all)(void);
+	void (*after_all)(void);
+	void (*before_each)(void);
+	void (*after_each)(void);
+};
+
+/* Runs the tests of the program. A program without a fixture needs no main. */
+int run_all_tests(const struct fixture *f);
+void add_test(const char *name, CMUnitTestFunction test);
+/* Frees what the test has made so far. */
 int test_cleanup(void **state);
 
 /* Compares errors by their texts, which a failure then shows. */
 #define assert_err(got, want) \
 	assert_string_equal(kv_strerror(got), kv_strerror(want))
+#define assert_ok(got) assert_err(got, KV_OK)
+/* A call that returns -1, and sets errno, if it fails. */
+#define assert_done(got) assert_return_code(got, errno)
 
 /* Compares bytes, and shows both if they differ. */
 void assert_bytes(const void *got, size_t got_len, const void *want,
@@ -107,9 +145,9 @@ __attribute__((format(printf, 1, 2))) char *output_of(const char *fmt, ...);
 bool have_root(void);
 
 /*
- * Calls fn with every mutant of the len bytes at p: each bit flipped, each byte
- * inverted, zeroed and set to 255, cut at both ends, and some random mutants
- * with several changes. Each mutant is in memory of exactly its length.
+ * Calls fn with mutants of the len bytes at p, none equal to it: each bit
+ * flipped, each byte inverted, zeroed and set to 255, cut at both ends, and
+ * random ones. Each mutant is in memory of exactly its length.
  */
 typedef void (*mutant_fn)(const uint8_t *p, size_t len, void *arg);
 void for_each_mutant(const void *p, size_t len, mutant_fn fn, void *arg);

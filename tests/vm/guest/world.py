@@ -174,8 +174,7 @@ class Journal:
 
     def decisions(self, *wanted):
         """keyveto's log lines that have all of these pairs."""
-        return [text for text in self.messages() if "verdict=" in text and all(
-            pair in text.split() for pair in wanted)]
+        return [text for text in self.messages() if "verdict=" in text and all(pair in text.split() for pair in wanted)]
 
     def expect(self, *wanted):
         found = self.decisions(*wanted)
