@@ -464,6 +464,7 @@ install: all
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
+	ln -sf keyveto-enable.8 $(DESTDIR)$(MANDIR)/man8/keyveto-disable.8
 	install -d $(DESTDIR)$(COMPLETIONDIR) $(DESTDIR)$(ZSHDIR) \
 		$(DESTDIR)$(FISHDIR)
 	install -m 644 completion/keyveto.bash \
@@ -508,7 +509,8 @@ uninstall:
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(FLEETDIR) $(DESTDIR)$(LIBEXECDIR)/keyveto
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
-		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
+		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1)) \
+		$(DESTDIR)$(MANDIR)/man8/keyveto-disable.8
 
 # Debian packages are built in build/deb/, RPMs in build/rpm/. See
 # packaging/README.md.

@@ -95,7 +95,6 @@ nearest_synonym(struct nearest *n)
 		{ "block", "deny" },
 		{ "revoke", "deny" },
 		{ "explain", "why" },
-		{ "status", "sshd status" },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -152,10 +151,11 @@ cli_printf(FILE *out, const char *fmt, ...)
 static const char *
 name_page(const struct cli_command *cmd, char page[static 64])
 {
-	const size_t len = strcspn(cmd->name, " ");
+	const char *name = cmd->page != NULL ? cmd->page : cmd->name;
+	const size_t len = strcspn(name, " ");
 
 	snprintf(page, 64, "keyveto%s%.*s(%d)", len > 0 ? "-" : "", (int)len,
-	    cmd->name, cmd->section != 0 ? cmd->section : 1);
+	    name, cmd->section != 0 ? cmd->section : 1);
 	return page;
 }
 

@@ -21,12 +21,13 @@ struct cli_command {
 	const char *help;     /* its line in the list of commands */
 	const char *details;  /* of --help: a line for each option */
 	int section;	      /* of its manual page; 0 means 1 */
+	const char *page;     /* whose page it shares, as "enable"; or NULL */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
-    cli_deny, cli_confirm, cli_doctor, cli_filter, cli_list, cli_proof,
-    cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
+    cli_confirm, cli_deny, cli_disable, cli_enable, cli_filter, cli_list,
+    cli_proof, cli_scan, cli_spki, cli_sshd, cli_status, cli_update, cli_why;
 
 /* What the list of commands says of those that run in keyveto-worker. */
 #define CLI_FILTER_HELP "Make, change and inspect filters"

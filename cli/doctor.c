@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto doctor: checks everything that keeps listed keys out. */
+/* keyveto status: checks everything that keeps listed keys out. */
 #include <errno.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 	if (!color_choose(color))
 		return cli_usage_error(cmd);
 	if (optind != argc)
-		cli_error("doctor takes no argument %s", argv[optind]);
+		cli_error("status takes no argument %s", argv[optind]);
 	else if (json && prometheus)
 		cli_error("give one of --json and --prometheus");
 	else
@@ -77,8 +77,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 	return cli_usage_error(cmd);
 }
 
-const struct cli_command cli_doctor = {
-	.name = "doctor",
+const struct cli_command cli_status = {
+	.name = "status",
 	.section = 8,
 	.synopsis = "[--all] [--color WHEN] [--json] [--prometheus] "
 		    "[--canary FILE] "

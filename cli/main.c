@@ -49,11 +49,13 @@ static const struct cli_command *const commands[] = {
 	&list,
 	&proof,
 	&cli_update,
+	&cli_enable,
+	&cli_disable,
+	&cli_status,
 	&cli_sshd,
 	&cli_config,
 	&cli_deny,
 	&cli_allow,
-	&cli_doctor,
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -67,6 +69,11 @@ struct gone {
 #define PATCH_MADE "zstd --patch-from=OLD NEW -o PATCH makes a patch"
 #define PATCH_APPLIED \
 	"zstd -d --long=31 --patch-from=OLD PATCH -o NEW applies a patch"
+
+#define ROOT_GONE \
+	"keyveto enable --warn at the first boot puts keyveto into a " \
+	"machine from an image (docs/operations.md); keyveto check DIR/home " \
+	"looks into one; chroot DIR keyveto disable takes it out of one"
 
 static const struct gone gone[] = {
 	{ "filter", "diff", PATCH_MADE },
@@ -91,10 +98,8 @@ static const struct gone gone[] = {
 	{ "audit", "--deny-weak",
 	    "keyveto audit names such keys, and keyveto deny refuses them: "
 	    "docs/no-secret.md has the line that does both" },
-	{ "sshd", "--root",
-	    "keyveto sshd enable --warn at the first boot puts keyveto into a "
-	    "machine from an image (docs/operations.md); keyveto check DIR/home "
-	    "looks into one; chroot DIR keyveto sshd disable takes it out of one" },
+	{ "enable", "--root", ROOT_GONE },
+	{ "disable", "--root", ROOT_GONE },
 	{ "", "report",
 	    "keyveto-report, of the package keyveto-fleet, joins the audits of "
 	    "hosts" },
@@ -102,6 +107,15 @@ static const struct gone gone[] = {
 	    "keyveto-publish, of the package keyveto-fleet, makes the folder" },
 	{ "proof", "make",
 	    "fleet/prove_leak.py makes such a proof; docs/drill.md says how" },
+};
+
+/* Commands by their old names, of one or two words. */
+static const struct {
+	const char *old[2], *now;
+} aliases[] = {
+	{ { "sshd", "enable" }, "enable" },
+	{ { "sshd", "disable" }, "disable" },
+	{ { "doctor", NULL }, "status" },
 };
 
 static const struct cli_command keyveto = {
@@ -185,6 +199,24 @@ turn_help(int argc, char **argv)
 	argv[argc - 1] = option;
 }
 
+/* Replaces an old name by the one of today. Returns where argv is then. */
+static char **
+turn_alias(int *argcp, char **argv)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+		const int n = aliases[i].old[1] != NULL ? 2 : 1;
+
+		if (*argcp <= n || strcmp(argv[1], aliases[i].old[0]) != 0 ||
+		    (n == 2 && strcmp(argv[2], aliases[i].old[1]) != 0))
+			continue;
+		argv[n] = (char *)aliases[i].now;
+		argv[n - 1] = argv[0];
+		*argcp -= n - 1;
+		return argv + n - 1;
+	}
+	return argv;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -195,11 +227,12 @@ main(int argc, char **argv)
 	/* If the parent ignored it, waitpid could not tell a status. */
 	signal(SIGCHLD, SIG_DFL);
 	change_set_judge(brake_may_take_effect);
+	turn_help(argc, argv);
+	argv = turn_alias(&argc, argv);
 	if (asks_for_version(argc, argv)) {
 		puts("keyveto " KEYVETO_VERSION);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	turn_help(argc, argv);
 	if (names_gone(argc, argv))
 		return CLI_UNCHECKED;
 	return cli_run_subcommand(&keyveto, commands, COUNT, argc, argv);

@@ -221,7 +221,7 @@ give_up_powers(struct guard *g)
 	(void)guard_refuse_calls();
 }
 
-/* For keyveto doctor. */
+/* For keyveto status. */
 static int
 print_walls(void)
 {

@@ -180,7 +180,7 @@ refuses_all(const struct config_findings *f)
 	return config_findings_no_verdict(f) && f->on_error == KV_ACTION_DENY;
 }
 
-/* The lines between the marks of "keyveto sshd enable". */
+/* The lines between the marks of "keyveto enable". */
 struct marked {
 	char *lines; /* NULL: the marks are not in pairs */
 	size_t len, blocks;
@@ -213,15 +213,15 @@ doubt_marks(const struct config_subject *now, const struct marked *was,
 	else if (is->blocks < was->blocks)
 		cli_error(
 		    "%s: the lines between keyveto's marks are gone; type "
-		    "\"keyveto sshd disable\" to remove them, together with "
+		    "\"keyveto disable\" to remove them, together with "
 		    "those of sshd and PAM",
 		    now->name);
 	else if (is->blocks != was->blocks || is->len != was->len ||
 	    memcmp(is->lines, was->lines, is->len) != 0)
 		cli_error(
 		    "%s: lines between keyveto's marks were changed; \"keyveto "
-		    "sshd enable\", with or without --warn, writes them, and "
-		    "\"keyveto sshd disable\" removes all of them",
+		    "enable\", with or without --warn, writes them, and "
+		    "\"keyveto disable\" removes all of them",
 		    now->name);
 	else
 		return 0;

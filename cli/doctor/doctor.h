@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * doctor: what the checks of keyveto doctor share. Each check adds one finding
+ * doctor: what the checks of keyveto status share. Each check adds one finding
  * or several. doctor/doctor.c has the table of checks, doctor/output.c prints
  * the findings.
  */
@@ -123,7 +123,7 @@ enum doctor_status doctor_status(const struct doctor *d, const char *check);
 const char *doctor_status_name(enum doctor_status status);
 
 /*
- * The object that keyveto doctor --json prints; the caller's. NULL without
+ * The object that keyveto status --json prints; the caller's. NULL without
  * memory.
  */
 json_t *doctor_to_json(const struct doctor *d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Prints the findings of keyveto doctor: as JSON, or metrics. */
+/* Prints the findings of keyveto status: as JSON, or metrics. */
 #include "doctor/doctor.h"
 
 #include <inttypes.h>

@@ -159,7 +159,7 @@ doctor_pam_control(struct doctor *d)
 		if (d->module.known && decision != PAM_DECISION_SURE)
 			doctor_add(d, DOCTOR_WARNING,
 			    "see who gets in only by this line, then use the "
-			    "guard alone (keyveto sshd disable, keyveto sshd "
+			    "guard alone (keyveto disable, keyveto "
 			    "enable --guard)",
 			    "%s:%u: this line decides the stack: %s", l->file,
 			    l->line,

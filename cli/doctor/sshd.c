@@ -17,10 +17,10 @@
 #define NAMES_SHOWN 5
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
 #define ENABLE_REMEDY \
-	"run 'keyveto sshd enable', which changes nothing if " \
+	"run 'keyveto enable', which changes nothing if " \
 	"somebody would be refused"
 #define ENABLE_PAM_REMEDY \
-	"run 'keyveto sshd enable --pam', which puts the " \
+	"run 'keyveto enable --pam', which puts the " \
 	"module into PAM"
 
 /*
@@ -95,7 +95,7 @@ doctor_sshd(struct doctor *d)
 		doctor_add(d, DOCTOR_OK, NULL, "%s accepts its configuration",
 		    d->o->sshd.path);
 	else if (geteuid() != 0)
-		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
+		doctor_add(d, DOCTOR_WARNING, "run keyveto status as root",
 		    "%s", d->sshd_why);
 	else
 		doctor_add(d, DOCTOR_BROKEN,

@@ -93,7 +93,7 @@ doctor_service(struct doctor *d)
 	size_t n;
 
 	if (geteuid() != 0)
-		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
+		doctor_add(d, DOCTOR_WARNING, "run keyveto status as root",
 		    "only root can see the arguments of sshd");
 	n = sshd_arguments_find(&found);
 	if (doctor_status(d, d->check) != DOCTOR_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Prints the findings of keyveto doctor as text: a line that sums up first. */
+/* Prints the findings of keyveto status as text: a line that sums up first. */
 #include "doctor/doctor.h"
 
 #include <inttypes.h>

@@ -292,7 +292,7 @@ read_settings(struct doctor *d, struct update_conf *c)
 	if (access(UPDATE_SETTINGS_PATH, F_OK) == -1 && errno == ENOENT)
 		return true;
 	if ((text = system_file_read(UPDATE_SETTINGS_PATH, &len)) == NULL) {
-		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
+		doctor_add(d, DOCTOR_WARNING, "run keyveto status as root",
 		    UPDATE_SETTINGS_PATH ": %s", strerror(errno));
 		return false;
 	}

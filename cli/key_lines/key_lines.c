@@ -292,7 +292,7 @@ line_length(const char *p, const char *end)
 }
 
 /*
- * Whether no line of a key is between the marks of "keyveto sshd", whose lines
+ * Whether no line of a key is between the marks of "keyveto enable", whose lines
  * must not be changed. False after a message.
  */
 static bool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto sshd disable: removes keyveto's lines. */
+/* keyveto disable: removes keyveto's lines. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -259,7 +259,7 @@ print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 		     "reads keyveto.conf without these lines: run systemctl "
 		     "reload ssh now");
 	if (any)
-		puts("what keyveto sshd enable wrote guards sshd no more: "
+		puts("what keyveto enable wrote guards sshd no more: "
 		     "listed keys get in, unless other lines refuse them");
 }
 
@@ -337,9 +337,10 @@ run_disable(const struct cli_command *cmd, int argc, char **argv)
 	return sshd_change(cmd, argc, argv, false, disable);
 }
 
-const struct cli_command sshd_disable = {
-	.name = "sshd disable",
+const struct cli_command cli_disable = {
+	.name = "disable",
 	.section = 8,
+	.page = "enable",
 	.synopsis = "[--yes] [--dry-run] [--json] [--reload] [--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =

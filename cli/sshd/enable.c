@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto sshd enable: rehearses, saves the files, writes keyveto's lines, has
+ * keyveto enable: rehearses, saves the files, writes keyveto's lines, has
  * sshd check the result, and restores the files if sshd refuses it.
  */
 #include <string.h>
@@ -547,8 +547,8 @@ run_enable(const struct cli_command *cmd, int argc, char **argv)
 	return sshd_change(cmd, argc, argv, true, enable);
 }
 
-const struct cli_command sshd_enable = {
-	.name = "sshd enable",
+const struct cli_command cli_enable = {
+	.name = "enable",
 	.section = 8,
 	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] [--json] "
 		    "[--reload] [--sshd PATH] [--timeout S]",

@@ -52,7 +52,7 @@ reads_our_file(const struct sshd *sshd)
 	if (system_file_is_same(s->file, SSHD_TREE_TOP))
 		return true;
 	if (*s->file != '\0')
-		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
+		cli_error("%s reads %s, and this is for an sshd that "
 			  "reads another file (" SSHD_TREE_TOP
 			  "): put keyveto in by hand there",
 		    sshd->path, s->file);

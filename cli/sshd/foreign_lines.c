@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd/foreign_lines: lines for the guard or the module that somebody else
- * wrote into sshd's or PAM's files. "keyveto sshd disable" leaves them there,
- * and "keyveto sshd enable --warn" must not change what they refuse.
+ * wrote into sshd's or PAM's files. "keyveto disable" leaves them there,
+ * and "keyveto enable --warn" must not change what they refuse.
  */
 #include "sshd/reasons.h"
 
@@ -361,7 +361,7 @@ sshd_foreign_lines_allow_warn(const struct sshd_files *files,
 		goto out;
 	report_loosened(&r);
 	cli_error(
-	    "nothing was changed. Leave out --warn: keyveto sshd enable names "
+	    "nothing was changed. Leave out --warn: keyveto enable names "
 	    "who would be refused, and stops then. Or give these lines a file "
 	    "of their own, which goes on refusing: cp -pi " KV_CONFIG_PATH
 	    " " OWN_CONFIG "; write --config " OWN_CONFIG " behind " GUARD_NAME

@@ -341,7 +341,7 @@ report_unfit(const struct sshd_plan *plan, bool use_pam)
 			  "so the PAM module cannot do the work either. With "
 			  "UsePAM yes it can; read first what else that "
 			  "changes: sshd_config(5), and 'UsePAM no' in "
-			  "keyveto-sshd(8)",
+			  "keyveto-enable(8)",
 		    plan->unfit);
 	else
 		cli_error("the guard cannot be put in here: %s; use --pam, or "

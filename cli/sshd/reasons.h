@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* sshd/reasons: what "keyveto sshd enable" and "disable" ask before a change. */
+/* sshd/reasons: what "keyveto enable" and "disable" ask before a change. */
 #ifndef CLI_SSHD_REASONS_H
 #define CLI_SSHD_REASONS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/result: what "keyveto sshd enable --json" and "disable --json" print,
+ * sshd/result: what "keyveto enable --json" and "disable --json" print,
  * for programs that have to know what was, or would be, changed.
  */
 #ifndef CLI_SSHD_RESULT_H

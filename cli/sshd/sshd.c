@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto sshd: puts keyveto into sshd, and takes it out. */
+/* What enable, disable and sshd status share: their options, and sshd's files. */
 #include "sshd/sshd.h"
 
 #include <sys/stat.h>
@@ -16,8 +16,6 @@
 
 static const struct cli_command *const commands[] = {
 	&sshd_status,
-	&sshd_enable,
-	&sshd_disable,
 };
 
 static int
@@ -30,8 +28,9 @@ run_sshd(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_sshd = {
 	.name = "sshd",
 	.section = 8,
+	.page = "enable",
 	.synopsis = "COMMAND [OPTION...]",
-	.help = "Put keyveto into sshd, take it out, tell what is guarded",
+	.help = "Tell which ways in are guarded",
 	.details = "",
 	.run = run_sshd,
 };

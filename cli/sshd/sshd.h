@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* sshd: what the subcommands of keyveto sshd share. */
+/* sshd: what enable, disable and sshd status share. */
 #ifndef CLI_SSHD_SSHD_H
 #define CLI_SSHD_SSHD_H
 
@@ -27,7 +27,7 @@
 #define SSHD_NOT_DONE 1
 
 /* The names have both words ("sshd status"), for the usage and --help. */
-extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
+extern const struct cli_command sshd_status;
 
 struct sshd_options {
 	const char *sshd; /* --sshd: the program that is asked */
@@ -52,7 +52,7 @@ typedef int sshd_change_fn(const struct sshd_options *o, struct sshd_copy *now,
     struct sshd_files *files, const struct sshd_state *kept);
 
 /*
- * Reads cmd's options, locks the state against another keyveto sshd, reads the
+ * Reads cmd's options, locks the state against another keyveto, reads the
  * files, and calls change. Returns the exit status of the process. If
  * a part of sshd's configuration is missing, or cannot be read, it fails if
  * needs_all is true; otherwise change gets what there is.

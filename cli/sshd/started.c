@@ -145,7 +145,7 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    "%suse --pam alone, which writes no file of sshd's",
 		    start->place, path, f->path,
 		    sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
-			"run 'keyveto sshd disable --reload', then " :
+			"run 'keyveto disable --reload', then " :
 			"");
 	}
 	for (size_t i = 0; i < t->n_lines; i++) {
@@ -209,7 +209,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		return;
 	if (s->files == NULL) {
 		cli_error("%s%s: its configuration is %s, and not looked at: "
-			  "ask keyveto doctor --sshd-config %s",
+			  "ask keyveto status --sshd-config %s",
 		    start->listens ? "note: " : "", start->place, path, path);
 		s->bad |= !start->listens;
 	} else if (!file_is_unaffected(s, start, path))

@@ -58,7 +58,7 @@ sshd_state_lock(int *fdp)
 			if (errno == EWOULDBLOCK)
 				cli_error(KV_STATEDIR
 				    "/" LOCK
-				    ": another keyveto sshd is at work; wait "
+				    ": another keyveto changes sshd's files; wait "
 				    "until it has ended, then run this again");
 			else
 				print_error(LOCK);

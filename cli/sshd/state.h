@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/state: what "keyveto sshd enable" found: the bytes, mode and owner of
+ * sshd/state: what "keyveto enable" found: the bytes, mode and owner of
  * each file that it changes. They stay until "disable", in a directory that
  * only root can read. sshd_state_save writes all of it or nothing; enable calls
  * it before it changes a file.

@@ -475,6 +475,7 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command sshd_status = {
 	.name = "sshd status",
 	.section = 8,
+	.page = "enable",
 	.synopsis = "[--json] [--sshd PATH]",
 	.help = "Tell which ways in are guarded",
 	.details =

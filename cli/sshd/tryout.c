@@ -92,7 +92,7 @@ make_key(struct sshd_tryout *t, bool judged)
 		return true;
 	return cli_error(
 	    "%s: keyveto made %d random keys, and its filters list each one, "
-	    "or cannot judge it; see keyveto doctor",
+	    "or cannot judge it; see keyveto status",
 	    KV_CONFIG_PATH, TRIES);
 }
 

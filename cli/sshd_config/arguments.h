@@ -67,9 +67,9 @@ size_t sshd_arguments_find(const struct sshd_arguments *found);
  * them.
  */
 #define SSHD_ARGUMENTS_REMEDY \
-	"run 'keyveto sshd disable --reload' (take out " \
+	"run 'keyveto disable --reload' (take out " \
 	"lines of keyveto's that were put in by hand), take the option out " \
 	"of the service's arguments, write it at the top of sshd_config, " \
-	"restart sshd, and run 'keyveto sshd enable' again"
+	"restart sshd, and run 'keyveto enable' again"
 
 #endif

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #define BEGIN_LINE \
-	SSHD_BLOCK_BEGIN ": written by \"keyveto sshd enable\", taken out " \
-			 "by \"keyveto sshd disable\"\n"
+	SSHD_BLOCK_BEGIN ": written by \"keyveto enable\", taken out " \
+			 "by \"keyveto disable\"\n"
 #define END_LINE SSHD_BLOCK_END "\n"
 
 const char *const sshd_block_keywords[] = {

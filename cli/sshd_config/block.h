@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd_config/block: keyveto's lines in a configuration file. They stand between
- * two marks, so that "keyveto sshd disable" can remove them and nothing else.
+ * two marks, so that "keyveto disable" can remove them and nothing else.
  */
 #ifndef CLI_SSHD_CONFIG_BLOCK_H
 #define CLI_SSHD_CONFIG_BLOCK_H

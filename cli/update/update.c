@@ -267,7 +267,7 @@ note_if_unused(struct update *u)
 }
 
 /*
- * Notes since when updates fail, for keyveto doctor: whatever keeps newer files
+ * Notes since when updates fail, for keyveto status: whatever keeps newer files
  * away, it is not forgotten with the message of one night.
  */
 static void

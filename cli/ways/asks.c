@@ -14,7 +14,7 @@ static const struct asks always = { "", " from the next login on", "" };
 static const struct asks unknown = { "where sshd asks keyveto, ",
 	" from the next login on", "" };
 static const struct asks never = { "once sshd asks keyveto, ", "",
-	"sshd does not ask keyveto yet: type keyveto sshd enable" };
+	"sshd does not ask keyveto yet: type keyveto enable" };
 static const struct asks partly = { "where sshd asks keyveto, ",
 	" from the next login on",
 	"sshd does not ask keyveto on every way in: keyveto sshd status names "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * ways/asks: does this machine's sshd ask keyveto? A command that says what
- * becomes of a login asks first: before keyveto sshd enable no login is refused.
+ * becomes of a login asks first: before keyveto enable no login is refused.
  */
 #ifndef CLI_WAYS_ASKS_H
 #define CLI_WAYS_ASKS_H

@@ -2,7 +2,7 @@
 /*
  * ways: which ways in an account has, by its settings from sshd -T, and whether
  * the guard or the PAM module judges the keys on each. keyveto sshd status
- * prints the answer, keyveto doctor makes findings of it, and keyveto sshd
+ * prints the answer, keyveto status makes findings of it, and keyveto
  * enable notes what stays unguarded.
  */
 #ifndef CLI_WAYS_WAYS_H

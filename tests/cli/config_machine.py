@@ -17,7 +17,7 @@ FOLDER, STATE = Path("/etc/keyveto"), Path("/var/lib/keyveto")
 CONFIG, COPY = FOLDER / "keyveto.conf", FOLDER / "keyveto.conf.edit"
 FILTER = STATE / "filter.pkbf"
 SAMPLE = (ROOT / "etc/keyveto.conf").read_text(encoding="utf-8")
-MARKED = ('# BEGIN keyveto: written by "keyveto sshd enable", taken out by "keyveto sshd disable"\n'
+MARKED = ('# BEGIN keyveto: written by "keyveto enable", taken out by "keyveto disable"\n'
           "AuthorizedKeysFile .ssh/authorized_keys\n# END keyveto\n")
 NOBODY = 65534
 FINGERPRINT = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"

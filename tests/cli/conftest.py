@@ -53,7 +53,7 @@ def fixture_here(scratch):
 
 @pytest.fixture(name="machine")
 def fixture_machine(scratch):
-    """A machine set up by the steps of the README, for keyveto doctor."""
+    """A machine set up by the steps of the README, for keyveto status."""
     from doctor_machine import machine
     with machine(scratch) as made:
         yield made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A throw-away root that is set up as the README says, and runs of keyveto doctor on it."""
+"""A throw-away root that is set up as the README says, and runs of keyveto status on it."""
 
 import contextlib
 import json

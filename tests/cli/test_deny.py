@@ -15,7 +15,7 @@ from runs import tool
 
 pytestmark = pytest.mark.throwaway
 
-NOT_YET = "sshd does not ask keyveto yet: type keyveto sshd enable\n"
+NOT_YET = "sshd does not ask keyveto yet: type keyveto enable\n"
 
 
 def test_the_guard_refuses_the_key_until_it_is_removed(scratch):

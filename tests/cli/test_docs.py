@@ -35,8 +35,10 @@ def read(path):
 
 
 def page_of(command):
-    """The manual page of a command; the subcommands of one share it."""
-    page, = MAN.glob(f"keyveto-{command.split()[0]}.[18]")
+    """The manual page of a command; the subcommands of one share it, as do others that its NAME lists."""
+    name = {"sshd": "enable"}.get(command.split()[0], command.split()[0])
+    page, = (page for page in MAN.glob("*.[18]") if f".Nm keyveto-{name}" in
+             re.split(" ,\n|\n", section(page, "NAME", "Sh")))
     return page
 
 
@@ -50,7 +52,8 @@ def section(page, title, macro="Ss"):
 def section_of(command):
     """What the page of a command says of it: a page of several has a section for each."""
     page = page_of(command)
-    return section(page, command) if " " in command else section(page, "DESCRIPTION", "Sh")
+    shared = " " in command or section(page, "NAME", "Sh").count(".Nm") > 1
+    return section(page, command) if shared else section(page, "DESCRIPTION", "Sh")
 
 
 def mdoc_options(text):
@@ -175,27 +178,27 @@ def test_keyveto_json_5_names_the_keys_of_all_objects(scratch):
         contains(re.search(r"^\.It Fl -json\n(.*?)^\.(?:It|El)", text, LINES)[1], ".Xr keyveto-json 5 .\n")
 
 
-def test_the_page_names_the_checks_the_json_and_the_metrics_of_doctor(scratch):
-    """The page of doctor names its checks and metrics, and keyveto-json(5) the keys of its JSON."""
-    demo, page = ROOT / "testdata/demo/demo.pkbf", section_of("doctor")
+def test_the_page_names_the_checks_the_json_and_the_metrics_of_status(scratch):
+    """The page of status names its checks and metrics, and keyveto-json(5) the keys of its JSON."""
+    demo, page = ROOT / "testdata/demo/demo.pkbf", section_of("status")
     blocklist = write_list(scratch / "list", [(bytes(15), 1)], "# date 2026-01-31\n")
     options = ("--config", ROOT / "etc/keyveto.conf", "--filter", demo, "--blocklist", blocklist)
-    report = json.loads(keyveto("doctor", "--json", *options).stdout)
+    report = json.loads(keyveto("status", "--json", *options).stdout)
     items = re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE)
-    same_names("the checks of doctor", re.findall(r"[\w-]+", " ".join(items)),
+    same_names("the checks of status", re.findall(r"[\w-]+", " ".join(items)),
                {one["check"] for one in report["checks"]})
-    prometheus = keyveto("doctor", "--prometheus", *options).stdout
+    prometheus = keyveto("status", "--prometheus", *options).stdout
     metrics = set(re.findall(r"^# TYPE (keyveto_\w+)", prometheus, re.MULTILINE))
-    same_names("the metrics of doctor", re.findall(r"keyveto_\w+", page), metrics)
-    marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, "doctor"), re.MULTILINE)))
+    same_names("the metrics of status", re.findall(r"keyveto_\w+", page), metrics)
+    marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", section(JSON_PAGE, "status"), re.MULTILINE)))
     assert report["filters"] and report["lists"] and report["checks"], report
-    same_names("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0], *report["lists"][0]})
+    same_names("status --json", marked, {*report, *report["checks"][0], *report["filters"][0], *report["lists"][0]})
 
 
-def test_the_alerts_watch_the_file_that_keyveto_doctor_8_has_written():
-    """The alerts watch the file that keyveto-doctor(8) has written, and notice when there is none."""
+def test_the_alerts_watch_the_file_that_keyveto_status_8_has_written():
+    """The alerts watch the file that keyveto-status(8) has written, and notice when there is none."""
     rules = read(ROOT / "packaging/prometheus/keyveto.rules.yml")
-    written = re.search(r"^M=(\S+)$", read(page_of("doctor")), LINES)[1] + ".prom"
+    written = re.search(r"^M=(\S+)$", read(page_of("status")), LINES)[1] + ".prom"
     contains(rules, f"{written}.new {written}\n", "expr: absent(keyveto_status)\n", " unless keyveto_status)")
     watched = re.search(r'time\(\) - node_textfile_mtime_seconds\{file=~"(.*?)"\} > ', rules)[1]
     # By its path, or for older ones of node_exporter its name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: keyveto.conf, the filters and the canaries."""
+"""keyveto status: keyveto.conf, the filters and the canaries."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: the guard in sshd_config, compared with what a real sshd does."""
+"""keyveto status: the guard in sshd_config, compared with what a real sshd does."""
 
 import os
 import shutil

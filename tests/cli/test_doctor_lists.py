@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: exact lists."""
+"""keyveto status: exact lists."""
 
 import random
 import re

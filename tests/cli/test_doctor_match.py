@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: Match blocks, and other ways in that bypass the guard."""
+"""keyveto status: Match blocks, and other ways in that bypass the guard."""
 
 import os
 import shutil

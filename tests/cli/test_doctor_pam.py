@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: the PAM stack, compared with what libpam does."""
+"""keyveto status: the PAM stack, compared with what libpam does."""
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: its text, JSON and metrics. doctor changes nothing."""
+"""keyveto status: its text, JSON and metrics. doctor changes nothing."""
 
 import contextlib
 import json

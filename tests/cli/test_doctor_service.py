@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: the running sshd, its service, and syslog."""
+"""keyveto status: the running sshd, its service, and syslog."""
 
 import errno
 import os
@@ -67,8 +67,8 @@ def test_service_reads_an_option_as_sshd_does(scratch, words):
 def test_service_advises_disable_before_an_option_is_moved(scratch):
     with running_sshd(scratch, "-o", "AuthorizedKeysCommand /usr/bin/eic %u %f"):
         remedy = doctor()[0]["service"][0]["remedy"]
-        steps = ("keyveto sshd disable --reload", "take the option out", "at the top of sshd_config", "restart sshd",
-                 "keyveto sshd enable")
+        steps = ("keyveto disable --reload", "take the option out", "at the top of sshd_config", "restart sshd",
+                 "keyveto enable")
         places = [remedy.find(step) for step in steps]
         assert -1 not in places and places == sorted(places), remedy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: whether anything keeps filters and lists current."""
+"""keyveto status: whether anything keeps filters and lists current."""
 
 import contextlib
 import shutil

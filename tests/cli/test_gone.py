@@ -15,9 +15,9 @@ GONE = {
                           "journalctl | grep -F SHA256:...",
     ("audit", "--since"): "keyveto-report --since compares the audits of hosts; for one host, diff two of keyveto "
                           "audit --json --all",
-    ("sshd", "--root"): "keyveto sshd enable --warn at the first boot puts keyveto into a machine from an image "
-                        "(docs/operations.md); keyveto check DIR/home looks into one; chroot DIR keyveto sshd "
-                        "disable takes it out of one",
+    ("enable", "--root"): "keyveto enable --warn at the first boot puts keyveto into a machine from an image "
+                          "(docs/operations.md); keyveto check DIR/home looks into one; chroot DIR keyveto disable "
+                          "takes it out of one",
 }
 
 
@@ -46,6 +46,5 @@ def test_an_option_that_is_gone_says_what_to_use(command, word):
     # It is none of another command, none behind the options, nor the beginning of another word.
     contains(keyveto("spki", word, status=2).stderr, f"bad option {word}")
     said = {"check": "--jobs: No such file", "scan": "--jobs:"}.get(command, f"takes no argument {word}")
-    words = (command, "status") if command == "sshd" else (command,)
-    contains(keyveto(*words, "--", word, status=2).stderr, said)
-    contains(keyveto(*words, f"{word}er", status=2).stderr, f"bad option {word}er")
+    contains(keyveto(command, "--", word, status=2).stderr, said)
+    contains(keyveto(command, f"{word}er", status=2).stderr, f"bad option {word}er")

@@ -28,7 +28,7 @@ def test_a_file_can_have_the_name_of_a_word_for_the_version(scratch):
 
 def test_the_overview_of_commands_names_their_page():
     for group in GROUPS:
-        page = f"keyveto-{group}({8 if group in ('sshd', 'config') else 1})"
+        page = {"sshd": "keyveto-enable(8)", "config": "keyveto-config(8)"}.get(group, f"keyveto-{group}(1)")
         equal(help_of(group).splitlines()[-1], f"'keyveto {group} COMMAND --help' tells more; so does {page}.")
     equal(keyveto("--help").stdout.splitlines()[-1], "'keyveto COMMAND --help' tells more; so does keyveto(1).")
 
@@ -49,12 +49,19 @@ def test_a_command_that_is_mistyped_is_asked_for():
             contains(keyveto(word, status=2).stderr, f"keyveto: unknown command {word}; did you mean {name}?\n")
     equal(keyveto("filter", "inof", status=2).stderr, "keyveto: unknown command filter inof; did you mean info?\n"
                                                       "keyveto: type keyveto filter --help, which names all\n")
-    for word, name in (("status", "sshd status"), ("explain", "why"), ("ban", "deny"), ("block", "deny"),
-                       ("revoke", "deny")):
+    for word, name in (("explain", "why"), ("ban", "deny"), ("block", "deny"), ("revoke", "deny")):
         equal(keyveto(word, status=2).stderr, f"keyveto: unknown command {word}; did you mean {name}?\n"
                                               "keyveto: type keyveto --help, which names all\n")
     for word in ("x", "ch", "zzz", "files", "checking-keys", "", "c" * 300):
         assert "did you mean" not in keyveto(word, status=2).stderr, word
+
+
+def test_a_command_has_its_old_name_too():
+    for old, now in (("sshd enable", "enable"), ("sshd disable", "disable"), ("doctor", "status")):
+        for words in (("--help",), ("--nonsense",), ("surplus",), ("-V",)):
+            done, as_now = (keyveto(*name.split(), *words) for name in (old, now))
+            equal((done.stdout, done.stderr, done.returncode), (as_now.stdout, as_now.stderr, as_now.returncode), old)
+        equal(keyveto("help", *old.split(), status=0).stdout, help_of(now))
 
 
 def test_an_option_that_is_mistyped_is_asked_for():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd disable, after others have changed files since enable."""
+"""keyveto disable, after others have changed files since enable."""
 
 import contextlib
 import json
@@ -102,7 +102,7 @@ def test_disable_says_what_it_did_to_each_file(scratch):
     blocks = {path: re.search("(?ms)^# BEGIN keyveto[^\n]*\n(.*?)^# END keyveto", image.read(path))[1]
               for path in files}
     said = image.run("disable", status=0).stdout
-    equal(said.splitlines()[-1], "what keyveto sshd enable wrote guards sshd no more: listed keys get in, unless other "
+    equal(said.splitlines()[-1], "what keyveto enable wrote guards sshd no more: listed keys get in, unless other "
           "lines refuse them")
     for path, text in blocks.items():
         taken = "".join(f"  {line}\n" for line in text.replace(mine, "").splitlines())

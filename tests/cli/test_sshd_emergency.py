@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable --warn where logins get no verdict, which keeps everybody out: it lets everybody in."""
+"""keyveto enable --warn where logins get no verdict, which keeps everybody out: it lets everybody in."""
 
 import json
 import subprocess

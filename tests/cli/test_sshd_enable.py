@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable: the rehearsal, and what enable refuses before it changes a file."""
+"""keyveto enable: the rehearsal, and what enable refuses before it changes a file."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable: when the listed keys last came in, by the journal."""
+"""keyveto enable: when the listed keys last came in, by the journal."""
 
 import subprocess
 from datetime import datetime, timedelta, timezone

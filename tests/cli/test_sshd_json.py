@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable --json and disable --json: what they tell is what happens to the files, by reading them."""
+"""keyveto enable --json and disable --json: what they tell is what happens to the files, by reading them."""
 
 import json
 

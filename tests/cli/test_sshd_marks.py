@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable and disable, after somebody took some of keyveto's marks out.
+"""keyveto enable and disable, after somebody took some of keyveto's marks out.
 
 Lines without marks are his own, and stay. Without those that go, sshd must take nobody's keys from other places.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable and disable on many configurations. sshd -T says what changed."""
+"""keyveto enable and disable on many configurations. sshd -T says what changed."""
 
 import os
 import random

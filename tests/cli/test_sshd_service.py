@@ -142,9 +142,9 @@ def test_options_in_sshds_arguments_stop_enable(scratch):
             machine.run("enable", status=0)
             machine.run("status", status=0)
         with defaults("SSHD_OPTS=-oUsePAM=no\n"):
-            contains(machine.run("status", status=2).stderr, "cannot be told", "keyveto sshd disable --reload")
+            contains(machine.run("status", status=2).stderr, "cannot be told", "keyveto disable --reload")
             contains(machine.run("status", "--json", status=2).stderr, "cannot be told")
-            contains(machine.run("enable", status=2).stderr, "run 'keyveto sshd disable --reload'")
+            contains(machine.run("enable", status=2).stderr, "run 'keyveto disable --reload'")
             machine.run("disable", status=0)
 
 

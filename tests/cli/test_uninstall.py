@@ -107,7 +107,7 @@ def test_uninstall_refuses_while_sshds_files_name_the_guard():
             path.write_text(text + was, encoding="utf-8")
             equal(subprocess.run([SSHD, "-t"], check=False).returncode, 0, text)
             concerned = deep if "nclude" in text else path
-            contains(refused(f"{concerned}:", str(GUARD), "    keyveto sshd disable --reload\n"),
+            contains(refused(f"{concerned}:", str(GUARD), "    keyveto disable --reload\n"),
                      "AuthorizedKeysFile none")
 
 
@@ -125,7 +125,7 @@ def test_uninstall_refuses_if_sshd_is_gone_and_its_drop_ins_name_the_guard(scrat
                 for number, file in enumerate(lost):
                     shutil.move(file, scratch / str(number))
                 try:
-                    contains(refused(f"{path}:2:"), "    keyveto sshd disable --reload\n")
+                    contains(refused(f"{path}:2:"), "    keyveto disable --reload\n")
                     path.unlink()
                     # Copies that dpkg and rpm leave do not count.
                     (CONFIG.with_name("sshd_config.rpmsave")).write_text(LINE, encoding="ascii")
@@ -158,7 +158,7 @@ def test_uninstall_refuses_while_pams_files_name_the_module():
         with machine():
             was = path.read_text(encoding="utf-8") if path.exists() else None
             path.write_text(text + (was or ""), encoding="utf-8")
-            refused(f"{path}:", "pam_keyveto.so", "    keyveto sshd disable --reload\n")
+            refused(f"{path}:", "pam_keyveto.so", "    keyveto disable --reload\n")
             if was is None:
                 path.unlink()
             else:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Differential logins: who gets in, and what runs, before and after `keyveto sshd enable`.
+"""Differential logins: who gets in, and what runs, before and after `keyveto enable`.
 
     python3 tests/differential/run.py [--draws N] [--seed N] [--seconds S] [--root DIR]
 

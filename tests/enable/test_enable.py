@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Logins before and after `keyveto sshd enable` and `disable`.
+"""Logins before and after `keyveto enable` and `disable`.
 
 They run in a throw-away copy of this machine, whose own sshd listens on port 22 of a network of its own.
 """
@@ -688,9 +688,9 @@ def test_a_running_sshd_with_usepam_no_is_reported_and_prevents_enable(w):
     with OtherSshd(w, "-o", "UsePAM=no") as other:
         assert w.clients.login(other, alice, [bad]).entered, "the option does not bypass the module"
         said = w.run("status", status=2)
-        assert "-o UsePAM=no counts before" in said and "keyveto sshd disable --reload" in said, said
+        assert "-o UsePAM=no counts before" in said and "keyveto disable --reload" in said, said
         # With TrustedUserCAKeys, --guard is refused for another reason.
-        refused(w, "-o UsePAM=no", "keyveto sshd disable --reload", guard=("--pam", "--yes"))
+        refused(w, "-o UsePAM=no", "keyveto disable --reload", guard=("--pam", "--yes"))
         w.run("disable")    # sshd's own files were not changed
         w.ok("status reports -o UsePAM=no, and disable works")
 

@@ -150,7 +150,7 @@ class Pair:
                           f"install -m 600 {LISTED_KEY} /root/leaked && "
                           "for key in good new; do ssh-keygen -q -t ed25519 -N '' -f /root/$key; done && "
                           f"cat /root/good.pub /root/new.pub {LISTED} >~visitor/.ssh/authorized_keys && "
-                          "keyveto sshd enable --yes && mkdir -p /run/sshd && /usr/sbin/sshd >/dev/null 2>&1")
+                          "keyveto enable --yes && mkdir -p /run/sshd && /usr/sbin/sshd >/dev/null 2>&1")
         host.wait_until(lambda: self.answers("127.0.0.1", 22), "sshd listens")
 
     def log_in(self, key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Every deployment that `keyveto sshd enable` offers: before, enabled, and disabled.
+"""Every deployment that `keyveto enable` offers: before, enabled, and disabled.
 
 The rules: with --warn, each login is as before. Enforced, each login is as before,
 except one by a listed key. After disable, each login and /etc are as before.

@@ -178,7 +178,7 @@ def fail2ban(part):
 
 
 def metric_names():
-    """The names of the metrics that keyveto doctor writes for Prometheus."""
+    """The names of the metrics that keyveto status writes for Prometheus."""
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "cli/doctor").glob("*.c"))
     return set(re.findall(r'"(?:# [A-Z]+ )?(keyveto_[a-z_]+)', sources))
 
@@ -204,7 +204,7 @@ def dashboards(part):
     metrics |= set(re.findall(r"\bkeyveto_[a-z_]+", rules))
     known = metric_names()
     if (ROOT / "cli/doctor/doctor.c").exists():
-        check(metrics <= known, f"keyveto doctor does not write {metrics - known}")
+        check(metrics <= known, f"keyveto status does not write {metrics - known}")
     part.ok(f"dashboards: JSON, {len(labels)} fields of the log line, {len(metrics)} metrics")
 
 

@@ -382,7 +382,7 @@ class Removal:
                 self.install_sshd()
                 self.host.expect(f"{package} stays, {SSH_SERVER} is back", listed_enter=False)
                 check(self.remove(verbs[SSH_SERVER], SSH_SERVER)[0], f"{SSH_SERVER} is not removed again")
-            call("sh", "-c", re.search(r"(?m)^    (keyveto sshd disable.*)$", said)[1])
+            call("sh", "-c", re.search(r"(?m)^    (keyveto disable.*)$", said)[1])
             if gone == "installed":
                 self.host.server.wait()
             removed, said = self.remove(verbs[package], package)

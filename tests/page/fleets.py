@@ -206,7 +206,7 @@ def few():
     old = host("db02.example.net", old=True, lists=[filter_7], stale=[[filter_7["file"], "is 210 days old"]])
     unwell = host("mail.example.net", doctor="problem", findings=[
         {"check": "sshd guard", "status": "problem", "found": "sshd does not run the guard for Match User git.",
-         "remedy": "Type keyveto sshd enable"}])
+         "remedy": "Type keyveto enable"}])
     warned = host("build.example.net", doctor="warning", findings=[
         {"check": "update", "status": "warning", "found": "the timer is not enabled", "remedy": None}])
     partly = host("edge.example.net", whole=False)

@@ -240,7 +240,7 @@ def test_host_shows_account_file_and_line_of_each_key(show):
                 assert f"{file}:{line}" in text and comment in text and entry["fp"] in text, index
     chromium = show(data, "#host=mail.example.net")
     text = chromium.run("return document.getElementById('host').innerText")
-    assert "sshd does not run the guard for Match User git. What to do: Type keyveto sshd enable" in text
+    assert "sshd does not run the guard for Match User git. What to do: Type keyveto enable" in text
     chromium = show(data, "#host=git.example.net")
     text = chromium.run("return document.getElementById('host').innerText")
     assert "/srv/git/.ssh/authorized_keys:812 of git: unknown key type" in text

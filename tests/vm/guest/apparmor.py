@@ -191,7 +191,7 @@ def other_places(world):
     for account, key in ((world.alice, world.clean), (world.mallory, world.leaked)):
         (place / account.name).write_text(f"{key.key}\n", encoding="ascii")
     config = CONFIG.read_text(encoding="utf-8")
-    # The line that keyveto sshd enable wrote names the files itself.
+    # The line that keyveto enable wrote names the files itself.
     with changed(CONFIG, f"AuthorizedKeysFile {place}/%u\n{config}"), \
             drop_in(LINES.format(arguments=USUAL, user="root")):
         watch = Watch()

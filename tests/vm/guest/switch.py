@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""`keyveto sshd enable` and `disable` through systemctl, and what `keyveto doctor` sees of a running system."""
+"""`keyveto enable` and `disable` through systemctl, and what `keyveto status` sees of a running system."""
 
 import contextlib
 import json
@@ -102,7 +102,7 @@ def stopped():
 
 
 def examine():
-    """Runs keyveto doctor: (the worst status of each check, the findings, the exit status)."""
+    """Runs keyveto status: (the worst status of each check, the findings, the exit status)."""
     done = subprocess.run(["keyveto", "doctor", "--json"], capture_output=True, text=True, check=False)
     said = json.loads(done.stdout)
     worst = {}

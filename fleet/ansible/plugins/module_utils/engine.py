@@ -16,7 +16,7 @@ CONFIG = "/etc/keyveto/keyveto.conf"
 STATE = "/var/lib/keyveto"
 PATHS = ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_FILTER = STATE + "/filter.pkbf"
-# The block that `keyveto sshd enable` writes into keyveto.conf.
+# The block that `keyveto enable` writes into keyveto.conf.
 BLOCK = re.compile(r"^# BEGIN keyveto.*?^# END keyveto[^\n]*\n?", re.MULTILINE | re.DOTALL)
 
 
@@ -76,7 +76,7 @@ class Engine:
         return status, found, err
 
     def sshd(self, verb, *words):
-        """What `keyveto sshd enable --json` or `disable --json` tells: its last object, with the keys under "keys"."""
+        """What `keyveto enable --json` or `disable --json` tells: its last object, with the keys under "keys"."""
         status, found, err = self.objects("sshd", verb, "--json", *words)
         if not found or found[-1].get("sshd") != verb:
             raise EngineError("keyveto sshd %s: %s" % (verb, last_words(err) or "status %d" % status))
@@ -188,7 +188,7 @@ def with_lines_for(text, wanted):
 
 
 def with_block(text, now):
-    """The administrator's text with the block that `keyveto sshd enable` wrote into the present one, at its place."""
+    """The administrator's text with the block that `keyveto enable` wrote into the present one, at its place."""
     found = BLOCK.search(now or "")
     text = BLOCK.sub("", text)
     return (found.group(0) if found.group(0).endswith("\n") else found.group(0) + "\n") + text if found else text

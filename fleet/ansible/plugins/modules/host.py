@@ -41,7 +41,7 @@ options:
         type: path
   config:
     description:
-      - The text of C(keyveto.conf), without the lines that C(keyveto sshd enable) writes, which stay. It is saved by
+      - The text of C(keyveto.conf), without the lines that C(keyveto enable) writes, which stay. It is saved by
         C(keyveto config edit), which refuses mistakes and what would lock people out.
       - Without it, the file stays as it is, and gets lines for distributed lists that it does not name.
     type: str
@@ -90,11 +90,11 @@ options:
     choices: [unchanged, rehearsed, enabled, disabled]
     default: unchanged
   warn:
-    description: Only log listed keys, C(keyveto sshd enable --warn).
+    description: Only log listed keys, C(keyveto enable --warn).
     type: bool
     default: false
   parts:
-    description: The guard, the PAM module, or both. None stands for what C(keyveto sshd enable) finds best.
+    description: The guard, the PAM module, or both. None stands for what C(keyveto enable) finds best.
     type: list
     elements: str
     choices: [guard, pam]
@@ -294,7 +294,7 @@ ARGUMENTS = {
     "staged": {"type": "dict", "default": {}},
     "probe_keys": {"type": "dict", "default": {}, "no_log": False},
 }
-# What keyveto sshd enable notes of ways in that stay open.
+# What keyveto enable notes of ways in that stay open.
 OPEN_WAY = re.compile("bypass|neither the guard nor the module")
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
@@ -612,7 +612,7 @@ class Host:
         return {(one.get("account"), one.get("fingerprint")) for one in found if one.get("verdict") == "listed"}
 
     def words(self):
-        """The options of keyveto sshd enable."""
+        """The options of keyveto enable."""
         return ["--" + part for part in self.wanted["parts"]] + (["--warn"] if self.wanted["warn"] else []) + [
             "--sshd", self.wanted["sshd"]]
 
@@ -729,7 +729,7 @@ class Host:
         """Takes keyveto out of sshd again."""
         told = self.engine.sshd("disable", "--yes", "--reload", "--sshd", self.wanted["sshd"])
         if told["status"] != 0:
-            raise EngineError("keyveto sshd disable: %s" % last_words(told["stderr"]))
+            raise EngineError("keyveto disable: %s" % last_words(told["stderr"]))
 
     def switch_on(self, plan, probe):
         """Starts the process that would switch it off, then switches it on."""
@@ -742,7 +742,7 @@ class Host:
                 self.tell(told)
                 self.note_files(told)
                 if told["status"] != 0:
-                    raise EngineError("keyveto sshd enable: %s" % last_words(told["stderr"]))
+                    raise EngineError("keyveto enable: %s" % last_words(told["stderr"]))
             if probe is not None and probe.keys:
                 probe.plant()
         except (EngineError, CannotProve, OSError):
@@ -763,7 +763,7 @@ class Host:
         words = ["--sshd", self.wanted["sshd"]]
         plan = self.engine.sshd("disable", "--dry-run", *words)
         if plan["status"] != 0:
-            raise EngineError("keyveto sshd disable: %s" % last_words(plan["stderr"]))
+            raise EngineError("keyveto disable: %s" % last_words(plan["stderr"]))
         if not plan["changed"]:
             return
         self.note_files(plan)
@@ -771,7 +771,7 @@ class Host:
             return
         told = self.engine.sshd("disable", "--reload", *words)
         if told["status"] != 0:
-            raise EngineError("keyveto sshd disable: %s" % last_words(told["stderr"]))
+            raise EngineError("keyveto disable: %s" % last_words(told["stderr"]))
         disarm()
         if os.path.exists(PROVED):
             os.unlink(PROVED)
