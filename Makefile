@@ -58,7 +58,7 @@ endif
 
 KV_CPPFLAGS = -D_GNU_SOURCE $(WIDE) -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
 	-DKV_SYSCONFDIR='"$(SYSCONFDIR)"' -DKV_STATEDIR='"$(STATEDIR)"' \
-	-DKV_LIBEXECDIR='"$(LIBEXECDIR)"' -DKV_PAMDIR='"$(PAMDIR)"' \
+	-DKV_DATADIR='"$(DATADIR)"' -DKV_LIBEXECDIR='"$(LIBEXECDIR)"' -DKV_PAMDIR='"$(PAMDIR)"' \
 	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)
 # Debuggers are told the sources by their names in this folder, wherever it is.
 KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) -fdebug-prefix-map=$(CURDIR)=. $(CFLAGS)
@@ -464,7 +464,8 @@ install: all
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
-	ln -sf keyveto-enable.8 $(DESTDIR)$(MANDIR)/man8/keyveto-disable.8
+	for page in disable setup; do \
+		ln -sf keyveto-enable.8 $(DESTDIR)$(MANDIR)/man8/keyveto-$$page.8 || exit 1; done
 	install -d $(DESTDIR)$(COMPLETIONDIR) $(DESTDIR)$(ZSHDIR) \
 		$(DESTDIR)$(FISHDIR)
 	install -m 644 completion/keyveto.bash \
@@ -510,7 +511,7 @@ uninstall:
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1)) \
-		$(DESTDIR)$(MANDIR)/man8/keyveto-disable.8
+		$(patsubst %,$(DESTDIR)$(MANDIR)/man8/keyveto-%.8,disable setup)
 
 # Debian packages are built in build/deb/, RPMs in build/rpm/. See
 # packaging/README.md.

@@ -49,6 +49,7 @@ static const struct cli_command *const commands[] = {
 	&list,
 	&proof,
 	&cli_update,
+	&cli_setup,
 	&cli_enable,
 	&cli_disable,
 	&cli_status,

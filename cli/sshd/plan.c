@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "kv_userfile.h"
 #include "host/system_file.h"
+#include "sets/list_consulted.h"
 #include "sshd_config/block.h"
 #include "sshd/matches.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
+#include "upkeep/settings.h"
 #include "ways/pam_decision.h"
 #include "ways/ways.h"
 
@@ -472,21 +475,65 @@ plan_pam(struct sshd_file *file, struct sshd_plan *plan)
 }
 
 /*
+ * Names the free list in a keyveto.conf that names no list, and the default
+ * filter, which that line would take away, where they are there: as long as
+ * sshd does not ask keyveto. By then a list that is missing must be missed. The
+ * lines are the administrator's from then on, and disable leaves them: a guard
+ * that still runs needs them. False after a message.
+ */
+static bool
+name_lists(const struct sshd_files *files, struct sshd_file *f,
+    struct sshd_plan *plan)
+{
+	const bool filter = access(KV_CONFIG_FILTER_PATH, F_OK) == 0;
+	char why[KV_CONFIG_WHY_BYTES], *text;
+	struct kv_config config;
+	bool none;
+	int len;
+
+	none = kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
+		KV_OK &&
+	    list_replaces_default(&config);
+	kv_config_free(&config);
+	if (!none || plan->foreign_guard || plan->pam_there ||
+	    sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
+	    sshd_files_have_lines(files, SSHD_FILE_PAMS) ||
+	    access(UPDATE_BADKEYS_TARGET, F_OK) == -1)
+		return true;
+	len = asprintf(&text, "%s%s%sBlocklist " UPDATE_BADKEYS_TARGET "\n",
+	    f->base,
+	    f->base_len > 0 && f->base[f->base_len - 1] != '\n' ? "\n" : "",
+	    filter ? "Filter " KV_CONFIG_FILTER_PATH "\n" : "");
+	if (len == -1)
+		return cli_error("%s", strerror(errno));
+	free(f->base);
+	f->base = text;
+	f->base_len = (size_t)len;
+	plan->names_lists = true;
+	cli_error("note: %s names no list: it gets the line Blocklist "
+		  "" UPDATE_BADKEYS_TARGET "%s",
+	    f->path, filter ? ", and Filter " KV_CONFIG_FILTER_PATH : "");
+	return true;
+}
+
+/*
  * Plans keyveto.conf, which --warn changes: each keyword that can refuse a key
  * gets a line that refuses none. The first line of a keyword counts, so that no
  * later one can still refuse. False after a message.
  */
 static bool
 plan_config(const struct sshd_options *o, const struct sshd_files *files,
-    bool may_make)
+    struct sshd_plan *plan)
 {
 	struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 
 	/* Of an existing one that has only keyveto's lines an empty one stays. */
 	f->made = !f->there;
-	if (f->made && !may_make)
+	if (f->made && !plan->no_verdict)
 		return cli_error(
 		    KV_CONFIG_PATH ": not there; make install makes it");
+	if (!name_lists(files, f, plan))
+		return false;
 	return !o->warn ||
 	    sshd_file_insert(f, FIRST_LINE,
 		"OnHit warn\nOnProbable warn\nOnError allow\n"
@@ -516,11 +563,11 @@ sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
 	plan->command_user = plan->principals_user = "";
 	return (!plan->pam || judge_pam(o, base, plan)) &&
 	    (!plan->guard || plan_guard_or_none(o, base, files, plan)) &&
-	    plan_pam(base->pam, plan) &&
-	    plan_config(o, files, plan->no_verdict) &&
+	    plan_pam(base->pam, plan) && plan_config(o, files, plan) &&
 	    (!plan->guard || sshd_usable_guard(SSHD_GUARD_PATH)) &&
 	    (!plan->pam || sshd_usable_module(SSHD_MODULE)) &&
-	    (plan->no_verdict || sshd_plan_reads_config(plan, accounts)) &&
+	    (plan->no_verdict || plan->names_lists ||
+		sshd_plan_reads_config(plan, accounts)) &&
 	    sshd_open_copy(&plan->next, files, true);
 }
 

@@ -15,6 +15,7 @@ struct sshd_plan {
 	bool foreign_guard; /* a line that is not keyveto's sets the guard */
 	bool connection;    /* this sshd has the token %C */
 	bool no_verdict;    /* and with --warn, nobody needs one */
+	bool names_lists;   /* keyveto.conf gets lines for lists: it has none */
 	/* Why the guard would change more than who is refused; "" if not. */
 	char unfit[SSHD_WHY_BYTES + 256];
 	bool pam_there; /* a line that is not keyveto's has the module */

@@ -49,13 +49,8 @@ signal_listener(const char *path)
 	return ok;
 }
 
-/*
- * Whether systemd runs, and with these files: in a chroot, systemctl does
- * nothing, and says that it is done; with other mounts, it reloads an sshd that
- * reads other files.
- */
-static bool
-has_systemd(void)
+bool
+sshd_has_systemd(void)
 {
 	struct stat first, ours;
 
@@ -76,7 +71,7 @@ sshd_reload(const char *dump)
 		{ "ssh.service", "ssh.socket" },
 		{ "sshd.service", "sshd.socket" },
 	};
-	const size_t n = has_systemd() ? 2 : 0;
+	const size_t n = sshd_has_systemd() ? 2 : 0;
 	char path[SSHD_VALUE_BYTES];
 
 	/*

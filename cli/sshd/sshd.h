@@ -103,6 +103,13 @@ const char *sshd_find_change(const char *from, const char *to,
  */
 bool sshd_reload(const char *dump);
 
+/*
+ * Whether systemd runs, and with these files: in a chroot, systemctl does
+ * nothing, and says that it is done; with other mounts, it reloads an sshd that
+ * reads other files.
+ */
+bool sshd_has_systemd(void);
+
 /* The PAM service that sshd uses by its settings; NULL: they are not known. */
 const char *sshd_service(const struct sshd_settings *s);
 

@@ -152,7 +152,6 @@ replace_text(const struct sshd_text *text, int *fdp)
 		io_close(fd);
 		return false;
 	}
-	close(*fdp);
 	*fdp = fd;
 	return true;
 }
@@ -164,9 +163,10 @@ open_instead(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 {
 	const struct instead *b = arg;
 
-	if ((*fdp = system_file_open(path, O_RDONLY)) != -1 &&
-	    (b->text == NULL || strcmp(path, b->config) != 0 ||
-		replace_text(b->text, fdp)))
+	const bool instead = b->text != NULL && strcmp(path, b->config) == 0;
+
+	*fdp = instead ? -1 : system_file_open(path, O_RDONLY);
+	if (instead ? replace_text(b->text, fdp) : *fdp != -1)
 		return KV_OK;
 	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s: %s", path,
 	    strerror(errno));

@@ -10,12 +10,12 @@
 #include "sshd_config/guard_command.h"
 #include "ways/ways.h"
 
-static const struct asks always = { "", " from the next login on", "" };
-static const struct asks unknown = { "where sshd asks keyveto, ",
+static const struct asks always = { true, "", " from the next login on", "" };
+static const struct asks unknown = { false, "where sshd asks keyveto, ",
 	" from the next login on", "" };
-static const struct asks never = { "once sshd asks keyveto, ", "",
+static const struct asks never = { false, "once sshd asks keyveto, ", "",
 	"sshd does not ask keyveto yet: type keyveto enable" };
-static const struct asks partly = { "where sshd asks keyveto, ",
+static const struct asks partly = { true, "where sshd asks keyveto, ",
 	" from the next login on",
 	"sshd does not ask keyveto on every way in: keyveto sshd status names "
 	"them" };

@@ -6,8 +6,11 @@
 #ifndef CLI_WAYS_ASKS_H
 #define CLI_WAYS_ASKS_H
 
+#include <stdbool.h>
+
 /* The parts of a sentence about logins. */
 struct asks {
+	bool yes;	   /* it does, if only on some ways in */
 	const char *where; /* "", or "where sshd asks keyveto, " */
 	const char *when;  /* " from the next login on", or "" */
 	const char *note;  /* "", or a sentence of its own: what to type */

@@ -118,7 +118,7 @@ def test_bash_loads_the_completion_for_keyveto_alone():
 
 def test_zsh_and_fish_offer_all_commands_and_options_and_no_others(shell):
     same_names("the commands", shell.offers(""), {command.split()[0] for command in commands()})
-    same_names("the commands behind help", shell.offers("help", "s"), {"scan", "spki", "sshd", "status"})
+    same_names("the commands behind help", shell.offers("help", "s"), {"scan", "setup", "spki", "sshd", "status"})
     for name in GROUPS:
         same_names(f"the {name} commands", shell.offers(name, ""),
                    {c.split()[1] for c in commands() if c.startswith(f"{name} ")})

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto setup: from nothing to watching. It runs keyveto update and keyveto
+ * enable, and has a timer or cron keep the list current. Where sshd asks keyveto
+ * already, it changes nothing.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "command.h"
+#include "host/program.h"
+#include "host/system_file.h"
+#include "sshd/sshd.h"
+#include "sshd/usable.h"
+#include "sshd_config/arguments.h"
+#include "upkeep/settings.h"
+#include "ways/asks.h"
+
+#define SYSTEMCTL "/usr/bin/systemctl"
+#define TIMER "keyveto-update.timer"
+#define CRON "/etc/cron.d/keyveto-update"
+#ifndef KV_DATADIR
+#define KV_DATADIR "/usr/share/keyveto"
+#endif
+#define CRON_SAMPLE KV_DATADIR "/cron/keyveto-update"
+
+enum { SETUP_DONE = 0, SETUP_DECIDE = 1, SETUP_FAILED = 2 };
+
+extern char **environ;
+
+/* Runs a program, which gets no input. Its exit status; -1 if it has none. */
+static int
+run(const char *const *argv)
+{
+	struct program p = { .argv = argv, .env = environ };
+	int status;
+
+	program_fds(&p, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
+	return program_run(&p, &status) == 0 && WIFEXITED(status) ?
+	    WEXITSTATUS(status) :
+	    -1;
+}
+
+/* Runs a command of this keyveto. Its exit status. */
+static int
+run_keyveto(const char *command, const char *option, const char *other)
+{
+	char self[PATH_MAX];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *const argv[] = { self, command, option, other, NULL };
+	int status;
+
+	if (n == -1) {
+		(void)cli_failed("/proc/self/exe", "cannot be read");
+		return SETUP_FAILED;
+	}
+	self[n] = '\0';
+	fflush(stdout);
+	status = run(argv);
+	return status == -1 ? SETUP_FAILED : status;
+}
+
+/* Whether an sshd runs, or systemd starts one, so that it can be reloaded. */
+static bool
+can_reload(void)
+{
+	const struct sshd_arguments all = { .arg = NULL };
+
+	return sshd_has_systemd() || sshd_arguments_find(&all) > 0;
+}
+
+static int
+run_enable(bool enforce)
+{
+	const char *reload = can_reload() ? "--reload" : NULL;
+
+	return enforce ? run_keyveto("enable", reload, NULL) :
+			 run_keyveto("enable", "--warn", reload);
+}
+
+/* sshd asks keyveto: nothing changes, but that a host that watches may enforce. */
+static int
+set_up_again(bool enforce)
+{
+	const struct kv_paths none = { .n_filters = 0 };
+	char why[SSHD_WHY_BYTES];
+	struct kv_judge j;
+	bool warn;
+
+	if (!sshd_usable_verdict(KV_CONFIG_PATH, why)) {
+		cli_error("sshd asks keyveto already, and logins get no "
+			  "verdict: %s; type keyveto status",
+		    why);
+		return SETUP_FAILED;
+	}
+	kv_judge_open_with(&j, KV_CONFIG_PATH, &none, cli_open_as_login, NULL);
+	warn = j.config.on_hit != KV_ACTION_DENY;
+	kv_judge_close(&j);
+	if (warn && enforce)
+		return run_enable(true);
+	puts(warn ? "sshd asks keyveto already: listed keys get in, and are "
+		    "logged; keyveto enable --reload refuses them" :
+		    "sshd asks keyveto already: listed keys are refused");
+	return cli_stdout_ok() ? SETUP_DONE : SETUP_FAILED;
+}
+
+static bool
+any_list(void)
+{
+	return access(UPDATE_BADKEYS_TARGET, F_OK) == 0 ||
+	    access(KV_CONFIG_FILTER_PATH, F_OK) == 0;
+}
+
+/* Copies the line of cron, unless there is one. False after a message. */
+static bool
+add_cron_line(void)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int fd = -1;
+	bool ok;
+
+	if (access(CRON, F_OK) == 0)
+		return true;
+	ok = (text = system_file_read(CRON_SAMPLE, &len)) != NULL &&
+	    (fd = open(CRON, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) !=
+		-1 &&
+	    io_write(fd, text, len) && fsync(fd) == 0;
+	if (!ok)
+		cli_error("note: %s: %s: nobody keeps the list current: have "
+			  "something run keyveto update each day",
+		    text == NULL ? CRON_SAMPLE : CRON, strerror(errno));
+	if (!ok && fd != -1)
+		(void)unlink(CRON);
+	io_close(fd);
+	free(text);
+	return ok;
+}
+
+/* Has a timer or cron fetch newer lists. False after a message. */
+static bool
+keep_current(void)
+{
+	const char *const argv[] = { SYSTEMCTL, "--quiet", "enable", "--now",
+		TIMER, NULL };
+
+	if (sshd_has_systemd() && run(argv) == 0)
+		puts(TIMER " keeps the list current");
+	else if (add_cron_line())
+		puts("cron keeps the list current, by " CRON);
+	else
+		return false;
+	return true;
+}
+
+static int
+set_up(bool enforce)
+{
+	bool decide = false;
+	int status;
+
+	puts("fetching the list of compromised keys");
+	if (run_keyveto("update", "--quiet", NULL) == CLI_UNCHECKED) {
+		if (!any_list()) {
+			cli_error("there is no list: sshd, PAM and keyveto.conf "
+				  "were not changed");
+			return SETUP_FAILED;
+		}
+		decide = true;
+		cli_error("note: no newer list could be fetched: setup goes on "
+			  "with what is there");
+	}
+	status = run_enable(enforce);
+	/* It may have been put in all the same, and sshd not reloaded. */
+	if (status == SETUP_FAILED && asks_sshd(KV_CONFIG_PATH)->yes)
+		status = SETUP_DECIDE;
+	if (status == SETUP_FAILED) {
+		cli_error("sshd, PAM and keyveto.conf are as before");
+		return SETUP_FAILED;
+	}
+	decide |= !keep_current() || status == SETUP_DECIDE;
+	if (status == SETUP_DONE && !enforce)
+		puts("nobody is refused so far; to refuse listed keys, type "
+		     "keyveto enable --reload");
+	if (!cli_stdout_ok())
+		return SETUP_FAILED;
+	return decide ? SETUP_DECIDE : SETUP_DONE;
+}
+
+static int
+run_setup(const struct cli_command *cmd, int argc, char **argv)
+{
+	bool enforce = false;
+	const struct cli_option options[] = {
+		{ .name = "enforce", .flag = &enforce },
+		{ .name = NULL },
+	};
+	const int status = cli_read_options(cmd, argc, argv, options, NULL);
+
+	if (status != -1)
+		return status;
+	if (optind < argc)
+		return cli_wrong_usage(cmd, "setup takes no argument");
+	if (geteuid() != 0) {
+		cli_error("only root can put keyveto into sshd: run it as "
+			  "root");
+		return SETUP_FAILED;
+	}
+	return asks_sshd(KV_CONFIG_PATH)->yes ? set_up_again(enforce) :
+						set_up(enforce);
+}
+
+const struct cli_command cli_setup = {
+	.name = "setup",
+	.section = 8,
+	.page = "enable",
+	.synopsis = "[--enforce]",
+	.help = "Fetch the free list, keep it current, and watch logins by it",
+	.details = "  --enforce        refuse listed keys, not only log them\n",
+	.run = run_setup,
+};
