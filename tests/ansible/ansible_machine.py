@@ -14,7 +14,6 @@ from sshd_machine import leaked_filter, prepare_machine
 from stock import StockServer
 
 COLLECTION = ROOT / "fleet/ansible"
-PLAYBOOKS = COLLECTION / "playbooks"
 ADMIN = "ops"
 # Whatever Ansible changes on a host. The lock of keyveto config edit and sshd's state stay, as keyveto leaves them.
 WATCHED = ("/etc", "/root/.ssh", "/home", "/var/lib/keyveto")

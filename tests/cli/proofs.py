@@ -38,11 +38,6 @@ def b64url(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def unb64url(text):
-    assert "=" not in text
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 class Key:
     """A private key, and its public half in the forms that keyveto reads."""
 

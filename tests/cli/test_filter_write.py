@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: ISC
-"""keyveto filter leaves the old filter or the new one: with other writers, if killed, on a full disk."""
+"""keyveto filter leaves the old filter or the new one: with other writers, and with signals.
+
+tests/faults kills it at each system call, and fills the disk.
+"""
 
 import fcntl
 import os
 import random
 import resource
-import shlex
 import shutil
 import signal
 import stat
@@ -13,13 +15,12 @@ import struct
 import subprocess
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pkbf
 from filter_runs import (EPOCH, PUBLISHED, any_line, as_nobody, environment, information, key_lines, make, names,
                          published, run, start, without_proc)
-from program import KEYVETO, PATIENCE, attempt, check, equal, mount_namespace, wait_until, wait_until_read
+from program import KEYVETO, PATIENCE, attempt, check, equal, wait_until, wait_until_read
 
 
 def wait_until_later(path):
@@ -45,13 +46,6 @@ def has_open(process, path):
 
 def lock_of(path):
     return path.with_name(f".{path.name}.lock")
-
-
-def in_mount_namespace(script):
-    """Runs a shell script in a mount namespace."""
-    done = attempt(*mount_namespace(), "sh", "-euc", script, text=False, env=environment(EPOCH))
-    check(done.returncode == 0, f"in a mount namespace: status {done.returncode}: {done.stderr.decode()}")
-    return done.stdout.decode()
 
 
 def test_two_hundred_writers_at_once_lose_no_key(scratch):
@@ -96,51 +90,6 @@ def test_two_hundred_writers_at_once_lose_no_key(scratch):
     check(not broken, f"a reader saw {broken[:3]}")
     check(len(set(seen)) > 3, f"the reader saw too little to tell: {set(seen)}")
     equal(names(scratch), ["f"], "files")
-
-
-def kill_at_random(tmp, rnd, prefix):
-    """Kills runs of filter add at random moments. Fails unless each leaves the old filter or the new one."""
-    keys = tmp / "keys"
-    keys.write_text("".join(key_lines(rnd, 2000)))
-    f = make(tmp / "f", 10, 26)
-    old = f.read_bytes()
-    began = time.monotonic()
-    run("add", f, keys)
-    whole, new = time.monotonic() - began, f.read_bytes()
-    outcomes = {"old": 0, "new": 0}
-    for turn in range(30):
-        f.write_bytes(old)
-        process = subprocess.Popen([*prefix, KEYVETO, "filter", "add", f, keys], env=environment(EPOCH),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
-        time.sleep(whole * 1.3 * turn / 29)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        data = f.read_bytes()
-        check(data in (old, new), f"killed in turn {turn}: the filter is neither old nor new")
-        outcomes["old" if data == old else "new"] += 1
-        check(set(names(tmp)) <= {"f", "keys", ".f.lock", ".f.keyveto-new"}, f"files {names(tmp)}")
-    f.write_bytes(old)
-    run("add", f, keys)
-    check(f.read_bytes() == new, "the run after all differs")
-    equal(names(tmp), ["f", "keys"], "files after the next run")
-    check(outcomes["old"] > 0, f"nothing was killed in time: {outcomes}")
-
-
-def test_killed_at_any_moment_the_filter_is_old_or_new(scratch):
-    kill_at_random(scratch, random.Random(21), [])
-
-
-def test_killed_without_o_tmpfile_the_filter_is_old_or_new(scratch):
-    kill_at_random(scratch, random.Random(22), without_proc())
-
-
-def test_the_next_run_removes_what_a_killed_run_left(scratch):
-    (scratch / "f").write_bytes(pkbf.Filter.create(3, 10).to_bytes())
-    (scratch / ".f.keyveto-new").write_bytes(b"half a fil")
-    lock_of(scratch / "f").touch(0o600)
-    run("add", scratch / "f", stdin=PUBLISHED.encode())
-    equal(names(scratch), ["f"], "files")
-    equal(pkbf.Filter.read(scratch / "f").entries, 3, "entries")
 
 
 def test_a_signal_leaves_no_file_behind_with_and_without_o_tmpfile(scratch):
@@ -321,50 +270,6 @@ def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
     scratch.chmod(0o755)
     equal(f.read_bytes(), before, "the filter")
     equal(names(scratch), ["f"], "files")
-
-
-def test_a_full_disk_is_reported_and_leaves_the_old_filter(scratch):
-    """No other file is left behind."""
-    lines = key_lines(random.Random(25), 5000)
-    (scratch / "keys").write_text("".join(lines))
-    # More than a batch, ADDITIONS_BATCH, which needs a file for the keys.
-    (scratch / "many").write_text("".join(key_lines(random.Random(28), 17000)))
-    make(scratch / "half", 3, 20, scratch / "keys")       # 128 KiB, and no holes
-    make(scratch / "other", 3, 20)
-    make(scratch / "sparse", 3, 34)                   # 2 GiB of holes
-    program = shlex.quote(str(KEYVETO))
-    script = f"""
-    disk={shlex.quote(str(scratch))}/disk
-    mkdir "$disk"
-    mount -t tmpfs -o size=200k none "$disk"
-    fails() {{
-        status=0
-        "$@" 2>message || status=$?
-        [ $status = 2 ] || {{ echo "$*: status $status"; cat message; }}
-        grep -qi 'no space left' message || {{ echo "$*: no reason"; cat message; }}
-        grep -q "$disk" message || {{ echo "$*: no name"; cat message; }}
-        rm message
-    }}
-    run() {{
-        cp --sparse=always half sparse "$disk"
-        # Copying, setting bits in a hole, keeping keys, merging, writing a new one.
-        fails {program} filter add "$disk/half" more
-        fails {program} filter add "$disk/sparse" keys
-        fails {program} filter add "$disk/sparse" many
-        fails {program} filter merge "$disk/half" "$disk/half" other
-        fails {program} filter merge "$disk/new" "$disk/half"
-        [ "$(ls -A "$disk" | tr '\\n' ' ')" = 'half sparse ' ] || ls -lA "$disk"
-        cmp half "$disk/half"
-        [ "$(du -k "$disk/sparse" | cut -f1)" -lt 8 ] || echo 'the sparse one was filled'
-        {program} filter info --json "$disk/sparse" | grep -q '"set_bits": 0,' || echo 'bits were set'
-    }}
-    cd {shlex.quote(str(scratch))}
-    printf '%s\\n' {shlex.quote(key_lines(random.Random(26), 1)[0].strip())} > more
-    run
-    mount -t tmpfs none /proc
-    run
-    """
-    equal(in_mount_namespace(script), "", "complaints")
 
 
 def test_a_file_size_limit_is_reported(scratch):

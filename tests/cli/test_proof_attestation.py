@@ -111,11 +111,6 @@ def other_signature(key, algorithm_of=None):
     return joined(joined(*elements), algorithm, other if algorithm_of is None else signature)
 
 
-def long_form(data):
-    """The same element with its length in one byte more than DER allows."""
-    return b"\x30\x83\0" + data[2:] if data[1] == 0x82 else None
-
-
 BASIC = (x509.ObjectIdentifier("2.5.29.19"), b"\x30\0", True)
 GOOD = (NO_SECURITY_AFFORDED, TRUE, True)
 CHALLENGE = (x509.oid.AttributeOID.CHALLENGE_PASSWORD, b"password")

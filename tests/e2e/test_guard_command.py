@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: ISC
-"""The guard's options, its identity, and the command behind --."""
+"""The guard's identity, and the command behind --. tests/unit/test_guard.c has what is refused."""
 
 import pytest
 
 import keys
 import server
-from guard import offer, run, run_guard, start
+from guard import run, run_guard, start
 from kinds import with_either_kind
 
 pytestmark = pytest.mark.throwaway
@@ -14,65 +14,6 @@ pytestmark = pytest.mark.throwaway
 def run_as(account):
     """Options that start the guard as an account."""
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
-
-
-# Bad usage
-
-BAD_USAGE = {
-    "no arguments": lambda good: [],
-    "an unknown option": lambda good: [*good, "--nonsense", "1"],
-    "an option of one letter": lambda good: [*good, "-x"],
-    "a stray word": lambda good: [*good, "stray"],
-    "an option without its value": lambda good: [*good, "--uid"],
-    "a bad uid": lambda good: [*good, "--uid", "12x"],
-    "nothing behind --": lambda good: [*good, "--"],
-    "no --user": lambda good: _without("--user", good),
-    "no --home and no command": lambda good: _without("--home", good),
-    "no --type": lambda good: _without("--type", good),
-    "no --key": lambda good: _without("--key", good),
-    "an empty key": lambda good: [*_without("--key", good), "--key", ""],
-}
-
-
-def _without(option, arguments):
-    index = arguments.index(option)
-    return arguments[:index] + arguments[index + 2:]
-
-
-@pytest.mark.parametrize("spoil", BAD_USAGE.values(), ids=BAD_USAGE)
-def test_guard_usage_is_refused_with(bench, spoil):
-    """The guard exits with status 2 and prints nothing. A reason is on standard error and in the log."""
-    account, key = bench.account(), bench.key()
-    account.authorize("line")
-    done = run(spoil(offer(account, key, bench.config("OnError allow", listed=[bench.key()]))))
-    assert (done.returncode, done.stdout) == (2, b""), f"not refused: {done}"
-    assert done.stderr.strip(), "no reason on standard error"
-    said = [line.text for line in bench.log.about(f"[{done.pid}]")]
-    assert any("bad usage" in text for text in said), f"no reason in the log: {said}"
-
-
-def test_guard_usage_complete_arguments_are_accepted(bench):
-    account = bench.account()
-    account.authorize("line")
-    done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]))
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"line\n", b""), f"{done}"
-
-
-def test_guard_usage_a_uid_that_is_not_the_accounts_is_no_verdict(bench):
-    account = bench.account()
-    account.authorize("line")
-    config = bench.config(listed=[bench.key()])
-    right = run_guard(account, bench.key(), config, "--uid", str(account.uid))
-    assert (right.returncode, right.stdout) == (0, b"line\n"), f"the right one: {right}"
-    wrong = run_guard(account, bench.key(), config, "--uid", str(account.uid + 1))
-    assert (wrong.returncode, wrong.stdout) == (1, b""), f"the wrong one: {wrong}"
-
-
-def test_guard_usage_an_account_that_does_not_exist_is_no_verdict(bench):
-    key = bench.key()
-    done = run(["--config", bench.config(listed=[bench.key()]), "--user", "kvt-nobody-at-all", "--home", "/",
-                "--type", key.key.type, "--key", key.key.blob])
-    assert (done.returncode, done.stdout) == (1, b""), f"{done}"
 
 
 # AuthorizedKeysCommandUser
@@ -144,13 +85,6 @@ def test_guard_command_gets_its_arguments_as_they_are(bench):
     assert said == "".join(f"<{word}>\n" for word in words), f"not the arguments: {said!r}"
 
 
-@with_either_kind
-def test_guard_command_gets_no_open_file_of_the_guards(bench):
-    # ls opens the folder that it lists.
-    said = chained(bench, "/bin/ls", "/proc/self/fd")
-    assert said.split() == ["0", "1", "2", "3"], f"open files: {said.split()}"
-
-
 # What a process passes on through exec. The guard must change none of it.
 STATE = """
 umask; pwd; env | sort
@@ -173,14 +107,6 @@ def test_guard_command_output_and_exit_status_become_the_guards(bench):
     done = run_guard(bench.account(), bench.key(), bench.config(listed=[bench.key()]),
                      "--", bench.script("echo out; exit 7"))
     assert (done.returncode, done.stdout) == (7, b"out\n"), f"{done}"
-
-
-@with_either_kind
-def test_guard_command_is_not_run_for_a_listed_key(bench):
-    account, listed = bench.account(), bench.key()
-    done = run_guard(account, listed, bench.config(listed=[listed]), "--", "/bin/echo", "ran")
-    assert (done.returncode, done.stdout) == (0, b""), f"{done}"
-    bench.decision(account, verdict="listed", action="deny")
 
 
 def test_guard_command_that_cannot_be_run_is_an_error(bench):

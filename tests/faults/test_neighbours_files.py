@@ -72,17 +72,6 @@ def test_a_lock_of_the_account_on_authorized_keys_lets_no_listed_key_in(hood, ki
         assert done.seconds < QUICK_SECONDS, f"a listed key waits {done.seconds:.1f} s"
 
 
-def test_a_lock_of_a_user_on_the_filter_does_not_stop_filter_add(hood):
-    folder = hood.stage.make_folder("written")
-    path = folder / FILTER
-    shutil.copy(hood.filter, path)
-    with neighbour(hood.account, HOLDER, path, LOCK="flock") as (_, held):
-        assert held == "1", "the user could not take the lock"
-        done = run([hood.stage.keyveto, "filter", "add", path, hood.clean.key.path])
-        assert done.returncode == 0 and done.seconds < QUICK_SECONDS, f"{done.seconds:.1f} s: {done}"
-    assert os.listdir(folder) == [FILTER], f"left behind: {os.listdir(folder)}"
-
-
 # Names that the writer of a filter uses, in a folder that everybody may write
 
 def _plant(path, how, victim, account):
@@ -282,7 +271,8 @@ def fixture_huge(hood):
 def test_with_a_huge_authorized_keys_a_listed_key_is_soon_in_the_log(hood, huge):
     done, said = hood.ask(hood.listed, instead=huge, seconds=QUICK_SECONDS)
     assert (done.returncode, done.stdout) == (0, b""), f"after {done.seconds:.1f} s: {done}"
-    assert [one.verdict for one in said] == ["listed"]
+    # The log does not say whether the key is in a line of that length.
+    assert [(one.verdict, one.authorized) for one in said] == [("listed", None)]
 
 
 def test_with_a_huge_authorized_keys_the_guard_ends_with_its_reader(hood, huge):
@@ -298,18 +288,6 @@ def test_with_a_huge_authorized_keys_the_guard_ends_with_its_reader(hood, huge):
             raise
     assert got > 0
     assert status != 0
-
-
-@pytest.mark.campaign
-def test_a_wildcard_that_matches_20000_files_changes_no_verdict(hood):
-    account = hood.stage.account()
-    folder = account.home / "keys.d"
-    account.write("keys.d/0", b"")
-    for number in range(1, 20_001):
-        (folder / str(number)).symlink_to("0")
-    config = hood.stage.config("AuthorizedKeysFile keys.d/*", listed=[hood.listed])
-    instead = {"user": account.name, "home": account.home, "config": config}
-    hood.check_both("20000 files", seconds=PATIENCE, output=b"", instead=instead)
 
 
 # A full disk
@@ -340,7 +318,8 @@ def _write_on(hood, folder, source, arguments, what):
     if done.returncode == 0:
         assert now != old, f"{what}: success, and the filter is the old one: {done}"
         return True
-    assert done.returncode == 2 and FILTER.encode() in done.stderr, f"{what}: {done}"
+    assert done.returncode == 2 and b"No space left" in done.stderr, f"{what}: {done}"
+    assert FILTER.encode() in done.stderr, f"{what}: {done}"
     assert now == old, f"{what}: failed, and the filter is another: {done}"
     return False
 

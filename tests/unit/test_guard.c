@@ -595,7 +595,9 @@ TEST_CASE(client_is_the_third_word_of_the_connection)
 
 TEST_CASE(bad_usage_is_refused_and_told_without_control_bytes)
 {
-	guard(WITH("--\x1f \x7e\x7f\xff"));
+	/* Whatever the configuration says. */
+	configure("OnError allow\n");
+	guard(WITH("--config", config, "--\x1f \x7e\x7f\xff"));
 	assert_int_equal(seen.status, 2);
 	assert_string_equal(seen.out, "");
 	assert_string_equal(seen.err,

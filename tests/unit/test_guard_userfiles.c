@@ -4,12 +4,10 @@
 #include "testkeys.h"
 #include "testlib.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 
 static struct kv_config config;
 static struct kv_account account;
@@ -593,26 +591,6 @@ TEST_CASE(every_write_that_fails_is_a_failure)
 		assert_true(call_has_failed());
 		close(fd);
 	}
-}
-
-/* The guard must also notice that the line end it adds was not written. */
-TEST_CASE(line_end_that_cannot_be_written_is_a_failure)
-{
-	struct rlimit was, limit;
-	int fd;
-
-	set_up("one", "two");
-	home_file("one", "1");
-	home_file("two", "2");
-	fd = open(tmp_path("out"), O_WRONLY | O_CREAT, 0600);
-	assert_done(getrlimit(RLIMIT_FSIZE, &was));
-	limit = was;
-	limit.rlim_cur = 1;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_done(setrlimit(RLIMIT_FSIZE, &limit));
-	printing_fails(fd, EFBIG);
-	assert_done(setrlimit(RLIMIT_FSIZE, &was));
-	close(fd);
 }
 
 /* /proc/PID/mem is a regular file whose first byte cannot be read. */
