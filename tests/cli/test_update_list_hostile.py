@@ -6,17 +6,14 @@ import hashlib
 import itertools
 import lzma
 import os
-import random
 import signal
 import stat
-import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from program import KEYVETO, PATIENCE, attempt, contains, equal, lacks
+from program import KEYVETO, attempt, contains, equal, lacks
 from publisher import LIST, MANIFEST, fixture_list_place, records  # noqa: F401 (the fixture)
 from runs import run
 from update_place import redirect_to, traced
@@ -350,33 +347,3 @@ def test_killed_in_a_rollback_the_names_agree_after_the_next_run(place, call):
             # The server still has what was rolled back.
             place.run(*words, status=2 if not words and place.target.read_bytes() != new else 0)
             assert names_agree(place) and previous_agree(place), (call, number, words)
-
-
-def test_killed_at_random_times_the_list_is_always_a_whole_one(place, one_in):
-    """A hundred times with --campaign. The next run succeeds and leaves nothing over."""
-    made = [records(20_000, seed=seed) for seed in (1, 2)]
-    packed = [lzma.compress(data, preset=0) for data in made]
-    rnd = random.Random(13)
-    place.publisher.serve(made[0], "2026-11-01T00:00:00Z")
-    started = time.monotonic()
-    place.update()
-    whole = time.monotonic() - started
-    killed = 0
-    for turn in range(100 // one_in):
-        place.publisher.list.body = packed[turn % 2 ^ 1]
-        place.publisher.publish(blocklist_sha256=hashlib.sha256(made[turn % 2 ^ 1]).hexdigest())
-        with subprocess.Popen([KEYVETO, *map(str, place.arguments())], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as process:
-            time.sleep(rnd.random() * whole * 1.2)
-            process.kill()
-            killed += process.wait(PATIENCE) == -signal.SIGKILL
-        assert place.target.read_bytes() in made
-        surplus = [name for name in os.listdir(place.state) if not name.startswith(".badkeys.dat.") and
-                   name not in ("badkeys.dat", "badkeys.dat.previous", "badkeys.dat.sources",
-                                "badkeys.dat.sources.previous")]
-        equal(surplus, [])
-    place.publisher.serve(records(21_000, seed=3), "2026-11-02T00:00:00Z")
-    place.update()
-    assert names_agree(place)
-    assert killed > 20 // one_in, killed
-    lacks(" ".join(os.listdir(place.state)), "part", "keyveto-new", "keyveto-old", "lock", "update-new")

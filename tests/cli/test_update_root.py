@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: ISC
 """keyveto update: files that it does not touch as root."""
 
-import contextlib
 import os
-import random
-import signal
 import stat
-import time
 
 import pytest
 
@@ -84,50 +80,3 @@ def test_as_root_the_filter_gets_no_other_owner(place):
         seen = place.target.stat()
         equal((seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)), expected)
         equal(revision_of(place.target), revision + 1)
-
-
-@pytest.mark.long
-@pytest.mark.throwaway
-def test_a_link_exchanged_during_the_run_does_not_redirect_root(place):
-    """Another process exchanges a link and a file all the time. When it rests, the update does its work."""
-    secret, source = place.state.parent / "shadow", place.state.parent / "source"
-    write(secret, b"root:*:19000:0:99999:7:::\n").chmod(0o600)
-    source.write_bytes(a_filter(5))
-    before = state_of(secret)
-    place.state.chmod(0o1777)
-
-    def exchange():
-        new = place.state / ".new"
-        for make_it in (lambda: new.symlink_to(secret), lambda: new.write_bytes(a_filter(1)),
-                        lambda: new.write_bytes(b"text")):
-            with contextlib.suppress(OSError):      # at the moment root owns the file
-                new.unlink(missing_ok=True)
-                make_it()
-                os.rename(new, place.target)
-            time.sleep(rnd.random() * 0.02)
-
-    rnd = random.Random(7)
-    child = os.fork()
-    if child == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-        while True:
-            exchange()
-    seen = set()
-    try:
-        for turn in range(300):
-            rests = turn % 30 == 29
-            if rests:
-                os.kill(child, signal.SIGSTOP)
-                os.waitpid(child, os.WUNTRACED)
-                place.clear()
-            result = place.run(*(("--force",) if turn % 2 else ()), source, status=0 if rests else None)
-            seen.add(result.status)
-            equal(state_of(secret), before, f"{result.err}")
-            place.clear()
-            os.kill(child, signal.SIGCONT)
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    equal(seen, {0, 2})

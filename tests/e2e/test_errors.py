@@ -160,17 +160,6 @@ def test_errors_refused_without_onerror(bench, deploy):
     no_verdict(bench, deploy, mistake, "unset", action="deny")
 
 
-def test_filter_replaced_between_logins_the_new_one_counts(bench, deploy):
-    account, key = bench.someone()
-    path = bench.filter(bench.key())
-    sshd = bench.server(deploy(bench.config(f"Filter {path}")))
-    bench.must_enter(bench.login(sshd, account, key))
-    bench.filter(key).rename(path)
-    bench.must_not_enter(bench.login(sshd, account, key), "the new filter lists the key")
-    bench.filter(bench.key()).rename(path)
-    bench.must_enter(bench.login(sshd, account, key), "the third filter does not")
-
-
 def test_a_hit_counts_beside_a_broken_filter_whatever_onerror_says(bench, deploy):
     account, key = bench.someone()
     broken = bench.path("nonexistent")
@@ -180,33 +169,12 @@ def test_a_hit_counts_beside_a_broken_filter_whatever_onerror_says(bench, deploy
     bench.decision(account, verdict="listed", action="deny")
 
 
-def test_errors_the_guards_exit_status_and_output(bench):
-    account, key = bench.account(), bench.key()
-    account.authorize("line")
-    for setting, status, output in (("deny", 1, b""), ("allow", 0, b"line\n")):
-        config = bench.config(f"OnError {setting}", "Filter /nonexistent")
-        done = run_guard(account, key, config)
-        assert (done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}"
-
-
 def test_errors_the_guard_does_not_become_its_command_when_the_verdict_is_missing(bench):
     account, key = bench.account(), bench.key()
     for setting, status, output in (("deny", 1, b""), ("allow", 0, b"ran\n")):
         config = bench.config(f"OnError {setting}", "Filter /nonexistent")
         done = run_guard(account, key, config, "--", "/bin/echo", "ran")
         assert (done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}"
-
-
-def test_errors_a_key_that_cannot_be_parsed_is_an_error_under_onerror(bench):
-    account, key = bench.account(), bench.key()
-    account.authorize("line")
-    for blob in ("AAAA", "!!!!", key.key.blob[:-8], key.key.blob + "AAAA"):
-        for setting, status, output in (("deny", 1, b""), ("allow", 0, b"line\n")):
-            config = bench.config(f"OnError {setting}", listed=[bench.key()])
-            arguments = ["--config", config, "--user", account.name, "--home", account.home,
-                         "--type", key.key.type, "--key", blob]
-            done = run(arguments)
-            assert (done.returncode, done.stdout) == (status, output), f"{blob}, OnError {setting}: {done}"
 
 
 def test_errors_an_unknown_key_type_is_unsupported_and_onunsupported_decides(bench):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the configuration does with a listed key, what is logged, and what the person sees."""
+"""What the configuration does with a listed key, and what is logged."""
 
 import datetime
 
@@ -9,7 +9,6 @@ import keys
 import logbook
 import openssh
 import server
-from guard import run, run_guard
 
 pytestmark = pytest.mark.throwaway
 
@@ -134,44 +133,6 @@ def test_log_line_the_modules_word_for_word(bench):
     the_line(bench, server.pam_session, "rhost=127.0.0.1 via=pam key_type={0.type} key_fp={0.fingerprint} part=key")
 
 
-def test_log_line_a_listed_key_that_the_account_does_not_list_is_a_notice(bench):
-    account, listed = bench.account(), bench.key()
-    account.authorize(bench.key().key)
-    sshd = bench.server(server.guard(bench.config(listed=[listed])))
-    bench.must_not_enter(bench.login(sshd, account, listed))
-    decision = bench.decision(account, verdict="listed", action="deny", authorized="no")
-    assert decision.line.severity == logbook.NOTICE, f"not logged as a notice: {decision}"
-
-
-def test_log_line_authorized_tells_what_the_accounts_files_say_of_a_key_or_a_ca(bench):
-    account, listed, listed_ca = bench.account(), bench.key(), bench.key()
-    certificate = keys.certify(listed_ca, bench.key(), account.name)
-    config = bench.config(listed=[listed, listed_ca])
-    for offered, line, answer in (
-            (listed, f'from="*,!\\"x",command="echo a \\" b" {listed.key} comment', "yes"),
-            (listed, f"# {listed.key}", "no"),
-            (listed, f"cert-authority {listed.key}", "no"),
-            (certificate, f"cert-authority,principals=\"a,b\" {listed_ca.key}", "yes"),
-            (certificate, f"{listed_ca.key}", "no")):
-        account.authorize("# comment", bench.key().key, line)
-        run_guard(account, offered, config)
-        last = bench.log.decisions(account)[-1]
-        assert (last.verdict, last.authorized) == ("listed", answer), f"{line}: {last}"
-
-
-def test_log_line_connection_gives_the_clients_address(bench):
-    account, listed = bench.account(), bench.key()
-    config = bench.config(listed=[listed])
-    for value, expected in (
-            ("192.0.2.1 22 192.0.2.7 50022", "192.0.2.7"), ("2001:db8::1 22 2001:db8::7 50022", "2001:db8::7"),
-            ("192.0.2.1 22 192.0.2.8", "192.0.2.8"),
-            # Without a third word there is no client. The server's address must not be banned.
-            ("192.0.2.1 22", None), ("192.0.2.1 22 ", None), ("192.0.2.1", None), ("", None), ("  ", None)):
-        run_guard(account, listed, config, "--connection", value)
-        last = bench.log.decisions(account)[-1]
-        assert (last.verdict, last.rhost) == ("listed", expected), f"{value!r}: {last}"
-
-
 @pytest.mark.skipif(not openssh.has_connection_token(),
                     reason="left out, since there is no %C in AuthorizedKeysCommand here")
 def test_log_line_connection_through_sshd_gives_the_clients_address(bench):
@@ -188,18 +149,6 @@ def test_log_line_connection_through_sshd_gives_the_clients_address(bench):
         f"not the client's address: {found}"
 
 
-def test_log_line_a_user_name_cannot_forge_another_line(bench):
-    listed = bench.key()
-    name = 'eve\nverdict=allowed action=allow user="root" \x1b[2J\xe9'
-    config = bench.config(listed=[listed])
-    run(["--config", config, "--user", name, "--type", listed.key.type, "--key", listed.key.blob,
-         "--", "/bin/true"])
-    escaped = r'user="eve\x0averdict=allowed action=allow user=\x22root\x22 \x1b[2J\xc3\xa9"'
-    lines = bench.log.about(f"{escaped} via=guard")
-    assert len(lines) == 1, f"not escaped: {bench.log.about('eve')}"
-    assert not bench.log.about('user="root"'), "a line was forged"
-
-
 def test_log_line_a_clean_key_is_logged_only_with_the_modules_debug(bench):
     account, key = bench.someone()
     config = bench.config(listed=[bench.key()])
@@ -209,31 +158,6 @@ def test_log_line_a_clean_key_is_logged_only_with_the_modules_debug(bench):
     bench.must_enter(bench.login(bench.server(server.pam_session(config, "debug")), account, key))
     said = [line for line in bench.log.about(account.name) if "verdict=clean" in line.text]
     assert [line.severity for line in said] == [logbook.DEBUG], f"not what debug should say: {said}"
-
-
-# What the person sees
-
-def test_message_of_a_refused_session_has_the_fingerprint(bench):
-    exposed = Exposed(bench, server.pam_session)
-    bench.must_not_enter(exposed.outcome)
-    shown = exposed.outcome.stdout + exposed.outcome.stderr
-    assert exposed.key.key.fingerprint in shown, f"the fingerprint is not shown: {shown}"
-
-
-def test_message_is_the_one_that_message_sets(bench):
-    exposed = Exposed(bench, server.pam_session, 'Message "Call 1234 about %t %f, 100%% sure"')
-    shown = exposed.outcome.stdout + exposed.outcome.stderr
-    key = exposed.key.key
-    assert f"Call 1234 about {key.type} {key.fingerprint}, 100% sure" in shown, f"not shown: {shown}"
-
-
-def test_message_without_a_verdict_shows_no_details(bench):
-    account, key = bench.someone()
-    sshd = bench.server(server.pam_session(bench.config("Filter /nonexistent/secret-place")))
-    outcome = bench.login(sshd, account, key)
-    bench.must_not_enter(outcome)
-    shown = outcome.stdout + outcome.stderr
-    assert "keyveto" in shown and "secret-place" not in shown, f"shown: {shown}"
 
 
 # The default places

@@ -78,7 +78,9 @@ def test_what_people_see_of_a_key_that_is_denied_does_not_call_it_compromised(be
 
 def test_what_people_see_without_a_verdict_is_pams_other_message(bench):
     refused = Refused(bench, server.pam_session, "Filter /nowhere.pkbf")
-    says(refused.ssh(), "keyveto could not check your SSH key, so this login is refused.")
+    text = refused.ssh()
+    says(text, "keyveto could not check your SSH key, so this login is refused.")
+    assert "nowhere" not in text, f"details are shown: {text!r}"
     for text in (refused.sftp(), refused.scp()):
         says(text, "Received message too long 1801812342")
     says(refused.git(), "fatal: protocol error: bad line length character: keyv")

@@ -577,6 +577,7 @@ TEST_CASE(client_is_the_third_word_of_the_connection)
 		{ "192.0.2.1 22 198.51.100.7 4711", " rhost=198.51.100.7 " },
 		{ "a  b  2001:db8::1", " rhost=2001:db8::1 " },
 		{ "a b c", " rhost=c " },
+		{ "192.0.2.1", NULL },
 		{ "192.0.2.1 22", NULL },
 		{ "192.0.2.1 22 ", NULL },
 		{ "", NULL },
