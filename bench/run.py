@@ -201,9 +201,9 @@ class Bench:
 
     # The command
 
-    def checked(self, *words, count=None):
+    def checked(self, *words):
         return [self.keyveto, "check", *words, "--filter", data.filter_file(self.data, self.lengths[0]),
-                data.key_file(self.data, count or self.count)]
+                data.key_file(self.data, self.count)]
 
     def checked_tree(self, tree, *words):
         """By chance the filter may list a key of a large tree, and check then exits with 1."""
@@ -318,14 +318,6 @@ class Bench:
             self.report(f"peak memory of {what}" if what[0] != " " else what, f"{last / 1024:.1f} MiB",
                         f"{first / 1024:.1f} MiB", "flat")
         (self.build / "bench/work.pkbf").unlink()
-
-    def measure_python(self):
-        count = self.count // 100
-        script = ["/usr/bin/python3", HERE / "in_python.py", data.filter_file(self.data, self.lengths[0]),
-                  data.key_file(self.data, count)]
-        (ours, _), (theirs, _) = self.pairs(self.rounds(5), self.checked(count=count), script)
-        self.add(f"check, {count:,} lines (Python with xxhash and cryptography)", ours / 1000, theirs / 1000, "report",
-                 "ms")
 
     def measure_logins(self):
         self.measure_logins_large()
@@ -443,8 +435,8 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "dense", "tree", "add", "memory", "list", "weak",
-                     "python", "logins", "audit"):
+        for part in ("guard", "pam", "check", "dense", "tree", "add", "memory", "list", "weak", "logins",
+                     "audit"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)

@@ -12,85 +12,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "random.h"
 #include "timing.h"
 #include "weak/rsa.h"
 
-/* The first primes below 2^32, from the largest on. */
-#define PRIME_BITS 32
-#define ODD_MAX 65536
-
-struct moduli {
+struct keys {
 	uint8_t *bytes;
 	struct kv_span *n;
 	size_t count, len;
 };
 
-/* Sets prime[] to count different ones. There are 98 million of 32 bits. */
 static void
-find_primes(uint32_t *prime, size_t count)
+draw_prime(mpz_t p, gmp_randstate_t random, size_t bits)
 {
-	const size_t odds = 12 * count + ODD_MAX;
-	uint8_t *composite = calloc(odds, 1);
-	size_t found = 0;
-
-	if (composite == NULL)
-		exit(2);
-	/* composite[i] tells of 2^32 - 1 - 2i. */
-	for (uint64_t p = 3; p < ODD_MAX; p += 2) {
-		uint64_t first = UINT32_MAX % p;
-
-		if (first % 2 != 0)
-			first += p;
-		for (size_t i = first / 2; i < odds; i += p)
-			composite[i] = 1;
-	}
-	for (size_t i = 0; i < odds && found < count; i++)
-		if (!composite[i])
-			prime[found++] = UINT32_MAX - 2 * (uint32_t)i;
-	if (found < count)
-		exit(2);
-	free(composite);
+	mpz_urandomb(p, random, bits);
+	mpz_setbit(p, bits - 1);
+	mpz_setbit(p, bits - 2);
+	mpz_nextprime(p, p);
 }
 
+/* Makes moduli of two primes, the same in each run. */
 static void
-shuffle(uint32_t *v, size_t n)
+make_moduli(struct keys *m, size_t bits, size_t count)
 {
-	for (size_t i = n - 1; i > 0; i--) {
-		const size_t k = next() % (i + 1);
-		const uint32_t last = v[i];
-
-		v[i] = v[k];
-		v[k] = last;
-	}
-}
-
-/* Makes moduli, each of primes that no other has. */
-static void
-make_moduli(struct moduli *m, size_t bits, size_t count)
-{
-	const size_t each = bits / PRIME_BITS;
-	uint32_t *prime = calloc(each * count + 1, sizeof(*prime));
-	mpz_t n;
+	gmp_randstate_t random;
+	mpz_t n, p;
 
 	m->count = count;
 	m->len = bits / 8;
 	m->bytes = malloc(m->len * count);
 	m->n = calloc(count, sizeof(*m->n));
-	if (prime == NULL || m->bytes == NULL || m->n == NULL)
+	if (m->bytes == NULL || m->n == NULL)
 		exit(2);
-	find_primes(prime, each * count);
-	shuffle(prime, each * count);
-	mpz_init(n);
+	gmp_randinit_mt(random);
+	mpz_inits(n, p, NULL);
 	for (size_t i = 0; i < count; i++) {
-		mpz_set_ui(n, 1);
-		for (size_t k = 0; k < each; k++)
-			mpz_mul_ui(n, n, prime[each * i + k]);
+		draw_prime(n, random, bits / 2);
+		draw_prime(p, random, bits / 2);
+		mpz_mul(n, n, p);
 		m->n[i].p = m->bytes + m->len * i;
 		mpz_export(m->bytes + m->len * i, &m->n[i].len, 1, 1, 1, 0, n);
 	}
-	mpz_clear(n);
-	free(prime);
+	mpz_clears(n, p, NULL);
+	gmp_randclear(random);
 }
 
 /* Microseconds of processor time, of all threads. */
@@ -104,7 +67,7 @@ spent(void)
 }
 
 static double
-time_power(const struct moduli *m)
+time_power(const struct keys *m)
 {
 	mpz_t n, base;
 	double begin;
@@ -122,7 +85,7 @@ time_power(const struct moduli *m)
 }
 
 static void
-measure_keys(const struct moduli *m, size_t rounds)
+measure_keys(const struct keys *m, size_t rounds)
 {
 	static const uint8_t exponent[] = { 1, 0, 1 };
 	double *alone = calloc(rounds, sizeof(*alone));
@@ -158,9 +121,9 @@ main(int argc, char **argv)
 	const size_t bits = argc == 4 ? strtoul(argv[1], NULL, 10) : 0;
 	const size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
 	const size_t rounds = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
-	struct moduli m;
+	struct keys m;
 
-	if (bits < PRIME_BITS || count == 0 || rounds == 0)
+	if (bits < 16 || count == 0 || rounds == 0)
 		return 2;
 	make_moduli(&m, bits, count);
 	measure_keys(&m, rounds);
