@@ -19,6 +19,7 @@ from check_runs import check, mixed_text, sixty_megabytes, started
 from program import KEYVETO, PATIENCE, attempt, contains, equal, lacks, wait_until_read
 from runs import nothing_raw
 from samples import MIB, empty_filter, folder, listing, made, write
+from terminal import read_to_end
 
 
 def test_standard_input_is_read_named_or_not(scratch):
@@ -182,19 +183,10 @@ def on_terminal(argv, stdout_too, feed=None):
         if not stdout_too:
             drain = threading.Thread(target=lambda: other.append(process.stdout.read()), daemon=True)
             drain.start()
-        data = b""
-        while True:
-            try:
-                more = os.read(master, 65536)
-            except OSError:         # nobody has the terminal open any more
-                break
-            if not more:
-                break
-            data += more
+        data = read_to_end(master)
         process.wait(PATIENCE)
         if not stdout_too:
             drain.join(PATIENCE)
-    os.close(master)
     screen = Screen()
     screen.feed(data.decode("ascii").replace("\r\n", "\n"))
     equal(screen.line, "", "left on the last line")

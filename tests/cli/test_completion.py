@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import pty
 import re
 import select
 import shlex
@@ -14,6 +13,7 @@ import time
 import pytest
 from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same_names
 from program import KEYVETO, PATIENCE, ROOT, contains, equal
+from terminal import Terminal
 
 FOLDER = ROOT / "completion"
 COMPLETION = FOLDER / "keyveto.bash"
@@ -73,32 +73,26 @@ print -r -- . >>$OFFERS
         self.words, self.offered, setup = (cwd / name for name in (".words", ".offers", ".setup"))
         setup.write_text(self.SETUP, encoding="ascii")
         self.offered.touch()
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(cwd)
-            os.execvpe("zsh", ["zsh", "-f", "-i"],
-                       {**ENVIRONMENT, "FOLDER": str(FOLDER), "WORDS": str(self.words), "OFFERS": str(self.offered),
-                        "TERM": "dumb", "HOME": str(cwd)})
-        self.do(f"source {setup}\n".encode())
+        self.terminal = Terminal("zsh", "-f", "-i", cwd=cwd, env={
+            **ENVIRONMENT, "FOLDER": str(FOLDER), "WORDS": str(self.words), "OFFERS": str(self.offered),
+            "TERM": "dumb", "HOME": str(cwd)})
+        self.close = self.terminal.close
+        self.do(f"source {setup}\n")
 
     def do(self, typed):
-        os.write(self.fd, typed)
+        self.terminal.type(typed)
         deadline = time.monotonic() + PATIENCE
         while not (lines := self.offered.read_text(encoding="utf-8").splitlines()) or lines[-1] != ".":
             assert time.monotonic() < deadline, lines
-            if select.select([self.fd], [], [], 0.01)[0]:
-                os.read(self.fd, 4096)
+            if select.select([self.terminal.fd], [], [], 0.01)[0]:
+                os.read(self.terminal.fd, 4096)
         return lines[:-1]
 
     def offers(self, *words):
         """The words that it offers for the last of these."""
         self.words.write_text(" ".join(("keyveto", *words)), encoding="ascii")
         self.offered.write_text("", encoding="ascii")
-        return dict.fromkeys(filter(None, self.do(b"\x14")), "")
-
-    def close(self):
-        os.close(self.fd)
-        os.waitpid(self.pid, 0)
+        return dict.fromkeys(filter(None, self.do("\x14")), "")
 
 
 @pytest.fixture(name="shell", params=[Zsh, Fish])
@@ -216,38 +210,12 @@ def test_the_completion_offers_files_filters_accounts_and_hosts(scratch):
     contains(complete("scan", "some-h", HOSTFILE=str(scratch / "hosts")), "some-host.example")
 
 
-class Terminal:
-    """An interactive bash with the completion, and a keyveto that prints its arguments."""
-
-    def __init__(self, cwd):
-        self.text = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            os.chdir(cwd)
-            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
-                       {**ENVIRONMENT, "PS1": "", "TERM": "dumb", "INPUTRC": "/dev/null", "HOME": str(cwd)})
-        self.pid = pid
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def wait_for(self, wanted):
-        deadline = time.monotonic() + PATIENCE
-        while wanted not in self.text:
-            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"no {wanted!r} in\n{self.text}"
-            self.text += os.read(self.fd, 4096).decode(errors="replace")
-
-    def close(self):
-        os.close(self.fd)
-        os.waitpid(self.pid, 0)
-
-
 def test_in_a_terminal_a_name_with_a_blank_becomes_one_argument(scratch):
     (scratch / "some keys.pub").touch()
     (scratch / "folder").mkdir()
     (scratch / "folder/odd name").touch()
-    with contextlib.closing(Terminal(scratch)) as terminal:
+    environment = {**ENVIRONMENT, "PS1": "", "TERM": "dumb", "INPUTRC": "/dev/null", "HOME": str(scratch)}
+    with contextlib.closing(Terminal("bash", "--norc", "--noprofile", "-i", cwd=scratch, env=environment)) as terminal:
         terminal.type(f"keyveto() {{ printf '<%s>' \"$@\"; }}; source {shlex.quote(str(COMPLETION))}\n")
         for typed, arguments in (("keyveto ch\tsome\t\n", "<check><some keys.pub>"),
                                  ("keyveto check some\\ k\t\n", "<check><some keys.pub>"),

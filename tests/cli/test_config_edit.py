@@ -3,18 +3,16 @@
 
 import contextlib
 import os
-import pty
-import select
 import shlex
 import signal
 import stat
 import subprocess
-import time
 
 import pytest
 
 from config_machine import BAD_LINES, CONFIG, COPY, FINGERPRINT, FOLDER, MARKED, NOBODY, SAMPLE, STATE, World
 from program import KEYVETO, PATIENCE, attempt, contains, equal, keyveto, lacks
+from terminal import Terminal
 from samples import write
 
 pytestmark = pytest.mark.throwaway
@@ -62,58 +60,42 @@ def test_a_mistake_that_refuses_everybody_is_not_saved(world):
     equal(world.text, SAMPLE)
 
 
-class Terminal:
+class Edit(Terminal):
     """keyveto config edit on a terminal."""
 
     def __init__(self, editor, *arguments):
-        self.text = ""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.environ["VISUAL"] = str(editor)
-            os.execv(KEYVETO, [str(KEYVETO), "config", "edit", *arguments])
+        super().__init__(KEYVETO, "config", "edit", *arguments, env={**os.environ, "VISUAL": str(editor)})
 
     def answer(self, question, letter):
         self.wait_for(question)
         self.text = ""
-        os.write(self.fd, letter.encode() + b"\n")
+        self.type(f"{letter}\n")
 
-    def wait_for(self, wanted):
-        deadline = time.monotonic() + PATIENCE
-        while wanted not in self.text:
-            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"no {wanted!r} in\n{self.text}"
-            self.text += os.read(self.fd, 4096).decode(errors="replace")
-
-    def end(self, status):
-        with contextlib.suppress(OSError):          # EIO, when the other end is closed
-            while data := os.read(self.fd, 4096):
-                self.text += data.decode(errors="replace")
-        _, ended = os.waitpid(self.pid, 0)
-        os.close(self.fd)
-        equal(os.waitstatus_to_exitcode(ended), status, self.text)
+    def must_end(self, status):
+        equal(self.end(), status, self.text)
         return self.text
 
 
 def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(world):
     # This editor makes a mistake in its first run, and corrects it in its second.
     editor = world.editor('if grep -q Hitt "$1"; then sed -i s/Hitt/Hit/ "$1"; else echo "OnHitt warn" >>"$1"; fi')
-    terminal = Terminal(editor)
+    terminal = Edit(editor)
     terminal.answer("What now? (e)dit again, (x)it without saving, (?)", "?")
     terminal.answer("drop the change", "")
     terminal.answer("What now?", "s")               # "s" is not offered
     terminal.answer("What now?", "e")
-    contains(terminal.end(0), "saved")
+    contains(terminal.must_end(0), "saved")
     equal(world.text, SAMPLE + "OnHit warn\n")
     world.write(SAMPLE)
-    terminal = Terminal(editor)
+    terminal = Edit(editor)
     terminal.answer("What now?", "x")
-    contains(terminal.end(2), "unchanged")
+    contains(terminal.must_end(2), "unchanged")
     equal(world.text, SAMPLE)
     world.nothing_left()
 
 
 def test_a_hang_up_keeps_the_edited_text(world):
-    terminal = Terminal(world.editor(append("OnHitt warn")))
+    terminal = Edit(world.editor(append("OnHitt warn")))
     terminal.wait_for("What now?")
     os.close(terminal.fd)
     os.waitpid(terminal.pid, 0)
@@ -128,9 +110,9 @@ def test_a_change_that_locks_everybody_out_is_saved_only_on_request(world):
     contains(done.stderr, "/nowhere.pkbf: No such file or directory", "each login by key would be refused", "--yes")
     equal(world.text, SAMPLE)
     for letter, status in (("x", 2), ("s", 0)):
-        terminal = Terminal(world.editor(nowhere))
+        terminal = Edit(world.editor(nowhere))
         terminal.answer("(s)ave all the same", letter)
-        terminal.end(status)
+        terminal.must_end(status)
         equal("/nowhere" in world.text, letter == "s")
     assert not world.lets_in(world.clean)
     # A lock-out that is there already does not stop a change that ends it.
@@ -183,9 +165,9 @@ def test_an_editor_that_fails_leaves_the_file(world):
         equal(stat.S_IMODE(COPY.stat().st_mode), 0o600)
         contains(world.edit(append("OnHit deny"), status=2).stderr, "did not come to its end")
         equal(COPY.read_text(encoding="utf-8"), SAMPLE + "OnHit warn\n")
-        terminal = Terminal("true")
+        terminal = Edit("true")
         terminal.answer("(c)ontinue with it, (d)elete it", "c" if end == "exit 1" else "d")
-        terminal.end(0)
+        terminal.must_end(0)
         world.nothing_left()
         equal(world.text, SAMPLE + ("OnHit warn\n" if end == "exit 1" else ""))
 
@@ -201,9 +183,9 @@ def test_an_editor_that_leaves_no_text_leaves_the_file(world):
             equal(world.text, text)
             assert not world.lets_in(world.clean)
             world.nothing_left()
-    terminal = Terminal(world.editor(': >"$1"'))
+    terminal = Edit(world.editor(': >"$1"'))
     terminal.answer("What now? (e)dit again, (x)it without saving, (?)", "x")
-    terminal.end(2)
+    terminal.must_end(2)
     equal(world.text, text)
     # Who means it writes a comment. An empty file may stay empty.
     world.edit('echo "# defaults" >"$1"')
@@ -280,34 +262,34 @@ def test_lines_that_came_after_a_kept_text_are_not_dropped_unasked(world):
     equal(len(lines), 2)
     for letter, status in (("x", 2), ("s", 0)):
         COPY.write_text(SAMPLE + "# mine\n", encoding="utf-8")
-        terminal = Terminal("true")
+        terminal = Edit("true")
         terminal.answer("(c)ontinue with it", "c")
         terminal.wait_for("(s)ave all the same")
         contains(terminal.text, *lines)
         equal(world.text, theirs)
         terminal.answer("(s)ave all the same", letter)
-        terminal.end(status)
+        terminal.must_end(status)
         equal(world.text, theirs if letter == "x" else SAMPLE + "# mine\n")
     # Many such lines are not all shown.
     world.write(SAMPLE + "".join(f"DenyKey {FINGERPRINT} number {i}\n" for i in range(25)))
     COPY.write_text(SAMPLE + "# mine\n", encoding="utf-8")
-    terminal = Terminal("true")
+    terminal = Edit("true")
     terminal.answer("(c)ontinue with it", "c")
     terminal.wait_for("(s)ave all the same")
     contains(terminal.text, "number 19", "it lacks 5 more lines")
     lacks(terminal.text, "number 20")
     terminal.answer("(s)ave all the same", "x")
-    terminal.end(2)
+    terminal.must_end(2)
     # A text that has them, however it puts the blanks, and a new one are saved at once.
     COPY.write_text(theirs.replace("DenyKey", "  DenyKey") + "# mine\n", encoding="utf-8")
     world.write(theirs)
-    terminal = Terminal("true")
+    terminal = Edit("true")
     terminal.answer("(c)ontinue with it", "c")
-    contains(terminal.end(0), "saved")
+    contains(terminal.must_end(0), "saved")
     COPY.write_text(SAMPLE, encoding="utf-8")
-    terminal = Terminal(world.editor('sed -i /DenyKey/d "$1"'))
+    terminal = Edit(world.editor('sed -i /DenyKey/d "$1"'))
     terminal.answer("(d)elete it", "d")
-    contains(terminal.end(0), "saved")
+    contains(terminal.must_end(0), "saved")
     world.nothing_left()
 
 
@@ -399,9 +381,9 @@ def test_edit_and_allow_a_full_disk_leaves_the_file(world):
         equal((world.text, COPY.read_text(encoding="utf-8")), (SAMPLE, SAMPLE + "OnHit warn\n"))
         assert world.lets_in(world.clean)
         (FOLDER / "full").unlink()
-        terminal = Terminal("true")
+        terminal = Edit("true")
         terminal.answer("(c)ontinue", "c")
-        terminal.end(0)
+        terminal.must_end(0)
         equal(world.text, SAMPLE + "OnHit warn\n")
         world.nothing_left()
 

@@ -14,6 +14,7 @@ import sshkey
 from filter_runs import (EPOCH, MEMORY_TIMES, PUBLISHED, any_line, ed25519_blob, environment, information, key_lines,
                          make, names, parse, peak_memory, published, run, start, without_proc)
 from program import KEYVETO, attempt, check, equal
+from terminal import read_to_end
 
 KNOWN_FILTERS = {
     (2, 4): "2940693fc9323eb32c667a815f509cbd8a1ea76db19a4c81360ccabfe7a23b9b",
@@ -301,13 +302,7 @@ def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(scratch):
     ours, theirs = pty.openpty()
     process = start("add", scratch / "f", scratch / "keys", stderr=theirs)
     os.close(theirs)
-    seen = b""
-    try:
-        while more := os.read(ours, 4096):
-            seen += more
-    except OSError:     # the other end of the terminal is closed
-        pass
-    os.close(ours)
+    seen = read_to_end(ours)
     process.communicate()
     equal(process.returncode, 0, "status")
     check(b"\radding" in seen.replace(b"\x1b[K", b"") and b"MiB" in seen, f"no progress: {seen!r}")

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: ISC
 """fleet/prove_leak.py: the request that a finder's private key signs, verified by keyveto, cryptography and openssl."""
 
-import errno
-import os
-import pty
 
 import pytest
 from cryptography import x509
@@ -12,6 +9,7 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat, PublicFo
 from program import ROOT, attempt, contains, equal
 from proofs import DER, MAKE, NO_SECURITY_AFFORDED, SUBJECT, TRUE, Key, proved, verify, write
 from runs import tool
+from terminal import Terminal
 
 SCRIPT = ("/usr/bin/python3", str(ROOT / "fleet/prove_leak.py"))
 OPENSSH, PKCS8, TRADITIONAL = PrivateFormat.OpenSSH, PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL
@@ -27,21 +25,11 @@ def prove(path):
 def prove_on_terminal(path, passphrase):
     """(what it wrote to its standard output, what its terminal showed)"""
     made = path.with_name("made")
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.dup2(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-        os.execv(SCRIPT[0], [*SCRIPT, str(path)])
-    seen = b""
-    try:
-        while data := os.read(terminal, 4096):
-            if b"Passphrase" in data:
-                os.write(terminal, passphrase.encode() + b"\n")
-            seen += data
-    except OSError as error:
-        assert error.errno == errno.EIO
-    os.close(terminal)
-    os.waitpid(pid, 0)
-    return made.read_bytes(), seen.decode()
+    terminal = Terminal("sh", "-c", 'exec "$@" >"$0"', made, *SCRIPT, path)
+    terminal.wait_for("Passphrase")
+    terminal.type(f"{passphrase}\n")
+    terminal.end()
+    return made.read_bytes(), terminal.text
 
 
 def check(key, proof, folder):

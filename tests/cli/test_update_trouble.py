@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: ISC
 """keyveto update: bad settings, full disks, terminals, other programs, signals."""
 
-import contextlib
 import fcntl
 import json
 import os
-import pty
 import re
 import signal
 import stat
@@ -17,6 +15,7 @@ import pytest
 from program import KEYVETO, PATIENCE, ROOT, attempt, contains, equal, mount_namespace, preload, wait_until
 from runs import run
 from samples import write
+from terminal import Terminal
 from update_place import a_filter, authority, large, received, revision_of
 
 
@@ -171,15 +170,8 @@ def test_a_limit_on_the_size_of_files_fails_cleanly(place):
 def test_on_a_terminal_progress_is_shown(place):
     """The progress is erased before a message."""
     def on_terminal():
-        shown = b""
-        pid, fd = pty.fork()
-        if pid == 0:
-            os.execv(KEYVETO, [str(KEYVETO), *map(str, place.arguments())])
-        with contextlib.suppress(OSError):      # the other end of the terminal is closed
-            while data := os.read(fd, 65536):
-                shown += data
-        os.close(fd)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+        terminal = Terminal(KEYVETO, *place.arguments())
+        return terminal.end(), terminal.text
 
     over = threading.Event()
     place.page.cut = 700_000
@@ -187,12 +179,12 @@ def test_on_a_terminal_progress_is_shown(place):
     threading.Timer(1, over.set).start()
     status, shown = on_terminal()
     equal(status, 2)
-    assert re.search(rb"\rfetching|\033\[Kfetching \d\.\d MiB of 1\.0 MiB ", shown), shown
-    assert re.search(rb"\r\033\[Kkeyveto: https", shown), shown
+    assert re.search(r"\rfetching|\033\[Kfetching \d\.\d MiB of 1\.0 MiB ", shown), shown
+    assert re.search(r"\r\033\[Kkeyveto: https", shown), shown
     place.page.cut = place.page.pause = None
     status, shown = on_terminal()
     equal(status, 0, shown)
-    assert shown.endswith(b"false positives 5.68e-11\r\n"), shown
+    assert shown.endswith("false positives 5.68e-11\r\n"), shown
 
 
 @pytest.mark.serves(body=large())
