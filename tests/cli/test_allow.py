@@ -4,13 +4,12 @@
 import json
 import random
 import re
-import subprocess
 
 import pytest
 
 import keys
 from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, World, day
-from program import KEYVETO, PATIENCE, contains, equal, keyveto
+from program import contains, equal, keyveto
 
 pytestmark = pytest.mark.throwaway
 
@@ -131,15 +130,3 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     CONFIG.unlink()
     contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "does not exist; make one")
     assert not CONFIG.exists()
-
-
-def test_twenty_runs_at_the_same_time_lose_no_line(scratch):
-    world = World(scratch)
-    some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
-    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", day(30), "x"], stdout=subprocess.DEVNULL)
-               for one in some]
-    for process in running:
-        equal(process.wait(PATIENCE), 0)
-    added = world.text.removeprefix(SAMPLE).splitlines()
-    equal(sorted(added), sorted(f"AllowKey {one} until={day(30)} x" for one in some))
-    world.nothing_left()

@@ -201,18 +201,6 @@ def test_all_shows_every_key_and_the_default_only_listed_ones(scratch):
     equal(check(two, filters=[bad], status=0).messages, ["keyveto: 1 key in 1 file: 0 listed, 1 clean"], "summary")
 
 
-def test_help_of_every_command_has_lines_that_fit():
-    """Each line but the usage has at most 80 characters."""
-    for words in (("--help",), ("help",), *((name, "--help") for name in ("check", "audit", "scan", "spki", "filter")),
-                  ("check", "--help", "--nonsense"), *(("filter", name, "--help") for name in
-                                                       ("create", "add", "merge", "info", "verify", "explain"))):
-        result = run(*words, status=0)
-        assert result.lines[0].startswith("usage: keyveto ") and not result.err, f"{words}: {result}"
-        assert all(len(line) <= 80 for line in result.lines[1:]), f"{words}: a line over 80 characters"
-    equal(run("--version", status=0).lines[0].split()[0], "keyveto", "version")
-    contains(run("check", "--help").out.decode(), "--json", "--all", "--quiet", "--config", "--filter", "Exit status")
-
-
 def test_write_errors_are_status_2(scratch):
     """Also if a key is listed. The message names standard output."""
     ed = made()["ed25519"]

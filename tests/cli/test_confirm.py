@@ -422,8 +422,10 @@ def test_killed_at_any_system_call_the_list_has_only_keys_with_a_proof_and_the_n
 
 # --- what is no answer ---------------------------------------------------------
 
-def serve(place, key=None, **page_of):
-    place.api.site.pages[f"/{(key or place.true).id}"] = page(**page_of)
+def serve(place, key=None, behave=None, **page_of):
+    """What the server answers about the key."""
+    made = place.api.site.pages[f"/{(key or place.true).id}"] = Page() if behave else page(**page_of)
+    made.answer = behave or made.answer
 
 
 @pytest.mark.parametrize("status", (200, 404))
@@ -454,20 +456,16 @@ def test_a_404_of_html_that_calls_itself_json_is_no_answer(place, body):
     contains(place.no_answer(place.false), "HTTP status 404", "a page of HTML or XML and not application/json")
 
 
-@pytest.mark.parametrize("body", (b"", b"null", b'{"error": "no"}', b"no such key"))
-def test_a_404_of_the_api_may_say_anything(place, body):
-    serve(place, place.false, body=body, status=404)
-    place.run("--again", f"{place.keys}:2", status=0)
-
-
-def test_a_404_may_be_empty_and_without_a_type(place):
-    serve(place, place.false, body=b"", status=404, headers={})
+@pytest.mark.parametrize("body, headers", (
+    (b"", JSON), (b"null", JSON), (b'{"error": "no"}', JSON), (b"no such key", JSON), (b"", {})))
+def test_a_404_of_the_api_may_say_anything(place, body, headers):
+    """An empty one needs no type."""
+    serve(place, place.false, body=body, status=404, headers=headers)
     place.run("--again", f"{place.keys}:2", status=0)
 
 
 def test_an_answer_without_a_header_is_none(place):
-    place.api.site.pages[f"/{place.true.id}"] = Page()
-    place.api.site.pages[f"/{place.true.id}"].answer = lambda handler: handler.wfile.write(place.true.proof() + b"\n\n")
+    serve(place, behave=lambda handler: handler.wfile.write(place.true.proof() + b"\n\n"))
     reason = place.no_answer()
     contains(reason, "HTTP/0.9")
     lacks(reason, "redirects")
@@ -478,8 +476,7 @@ def test_no_other_server_is_asked_after_a_redirect(place, status):
     other = Api()
     other.have(place.true, place.false)
     for key in (place.true, place.false):
-        place.api.site.pages[f"/{key.id}"] = Page()
-        place.api.site.pages[f"/{key.id}"].answer = redirect_to(f"{other.url}/{key.id}", status)
+        serve(place, key, redirect_to(f"{other.url}/{key.id}", status))
         contains(place.no_answer(key), f"HTTP status {status}", "redirects")
     equal(other.asked(), [])
     other.close()
@@ -511,8 +508,7 @@ def endless_interim(handler):
 
 @pytest.mark.parametrize("behave", (endless, endless_headers, endless_interim))
 def test_an_endless_answer_is_none(place, behave):
-    place.api.site.pages[f"/{place.true.id}"] = Page()
-    place.api.site.pages[f"/{place.true.id}"].answer = behave
+    serve(place, behave=behave)
     place.no_answer()
 
 
@@ -524,15 +520,13 @@ def test_a_connection_that_is_cut_is_no_answer(place, key):
     def cut(handler):
         answer(handler, status, {**JSON, "Content-Length": str(len(body))}, body[:len(body) - 1])
         handler.close_connection = True
-    place.api.site.pages[f"/{key.id}"] = Page()
-    place.api.site.pages[f"/{key.id}"].answer = cut
+    serve(place, key, cut)
     place.no_answer(key)
 
 
 def test_a_server_that_says_nothing_is_given_up(place):
-    place.api.site.pages[f"/{place.true.id}"] = Page()
     never = threading.Event()
-    place.api.site.pages[f"/{place.true.id}"].answer = lambda handler: never.wait(PATIENCE)
+    serve(place, behave=lambda handler: never.wait(PATIENCE))
     one = place.verdicts("--timeout", "1", place.write("one", f"{place.true.line}\n"), status=2)
     equal(one[place.true.fingerprint]["verdict"], "no answer")
     never.set()
@@ -658,8 +652,7 @@ def too_many(place, key, headers, times=1, status=429):
             answer(handler, status, {**JSON, **headers}, b"{}")
         else:
             good.send(handler)
-    place.api.site.pages[f"/{key.id}"] = Page()
-    place.api.site.pages[f"/{key.id}"].answer = behave
+    serve(place, key, behave)
     return seen
 
 

@@ -18,6 +18,8 @@ def test_help_and_version_have_several_forms():
         equal(keyveto("help", *words, status=0).stdout, help_of(command), command)
         equal(keyveto(*words, "-h", status=0).stdout, help_of(command), command)
     contains(keyveto("help", "nothing", status=2).stderr, "keyveto: unknown command nothing\n")
+    equal(keyveto("check", "--help", "--nonsense", status=0).stdout, help_of("check"))
+    assert all(len(line) <= 80 for text in (overview, *map(help_of, GROUPS)) for line in text.splitlines())
 
 
 def test_a_file_can_have_the_name_of_a_word_for_the_version(scratch):

@@ -15,8 +15,6 @@ from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto
 from runs import tool
 from samples import made
 
-VERBS = ("create", "add", "merge", "info", "verify", "explain")
-
 
 def write_lines(path, lines):
     path.write_text("".join(lines), encoding="ascii")
@@ -409,8 +407,3 @@ def test_a_list_for_logins_is_root_owned_and_not_writable_by_others(scratch):
     for one in (path, path.with_name("l.sources")):
         stat = one.stat()
         equal((stat.st_uid, stat.st_gid, stat.st_mode & 0o777), (0, 0, 0o644), one)
-
-
-def test_each_verb_has_help():
-    for verb in VERBS:
-        contains(keyveto_list(verb, "--help")[0], f"usage: keyveto list {verb} ")

@@ -19,7 +19,7 @@ import pytest
 from filter_runs import names
 from program import PATIENCE, PUBLISH, attempt, contains, equal, keyveto, lacks, wait_until
 from publisher import SOURCES, records
-from runs import nothing_raw, run, tool
+from runs import nothing_raw, tool
 from served import Served, Torn, seconds, sha256
 from update_place import Signer
 
@@ -570,29 +570,6 @@ def test_large_filters_are_patched_fast(pub):
         equal([word for word in calls[0] if re.match("-[0-9]|--long|--check", word)], wanted)
         now = Served(pub.folder, pub.signers)
         assert now.patches(f"f{p}")[0].stat().st_size < 10000
-
-
-def test_update_follows_it(pub):
-    """Filters and lists, by today's update: whole files, with signatures."""
-    allowed = pub.put("allowed_signers", b'keyveto namespaces="keyveto-filter,keyveto-list" '
-                      + pub.signer.public.encode() + b"\n")
-    allowed.chmod(0o644)
-    (pub.scratch / "state").mkdir()
-    config = pub.put("keyveto.conf", b"Filter /nonexistent\n")
-    settings = pub.put("update.conf", f"URL {pub.folder}/f.pkbf\nAllowedSigners {allowed}\nSource ours\n"
-                       f"Format badkeys\nURL {pub.folder}/ours.json\nTarget {pub.scratch}/state/ours.dat\n"
-                       f"AllowedSigners {allowed}\n".encode())
-    settings.chmod(0o644)
-    config.chmod(0o644)
-    pub.put("ours.dat.sources", b"# date 2026-11-20\n7 ours\n")
-    for number in (1, 2):
-        pub.publish(pub.put("f.pkbf", revision(number)), pub.put("ours.dat", a_list(number)))
-        common = "update", "--settings", settings, "--config", config
-        run(*common, "--filter", pub.scratch / "state/f.pkbf", f"{pub.folder}/f.pkbf", status=0)
-        run(*common, "--source", "ours", status=0)
-        equal((pub.scratch / "state/f.pkbf").read_bytes(), revision(number))
-        equal((pub.scratch / "state/ours.dat").read_bytes(), a_list(number))
-    contains((pub.scratch / "state/ours.dat.sources").read_text(encoding="ascii"), "\n7 ours\n", "# date 2026-11-20\n")
 
 
 def test_two_publishers_wait_for_each_other(pub):

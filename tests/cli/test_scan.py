@@ -193,12 +193,14 @@ def fixture_ipv6():
         pytest.skip("no IPv6 on this machine")
 
 
-@pytest.mark.usefixtures("ipv6")
-def test_ipv6_addresses_with_a_port_are_scanned(scratch):
+@pytest.mark.parametrize("host", (
+    pytest.param("[::1]", marks=pytest.mark.usefixtures("ipv6")),
+    pytest.param("localhost", marks=pytest.mark.throwaway)))        # where /etc/hosts has it
+def test_ipv6_addresses_and_names_are_scanned(scratch, host):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
-        done = scan("--filter", bad, f"[::1]:{port}", status=1)
-    equal([line.split(": ")[0] for line in done.stdout.splitlines()], [f"[::1]:{port}"])
+        done = scan("--filter", bad, f"{host}:{port}", status=1)
+    equal([line.split(": ")[0] for line in done.stdout.splitlines()], [f"{host}:{port}"])
 
 
 @pytest.mark.usefixtures("ipv6")
@@ -206,14 +208,6 @@ def test_an_ipv6_address_without_a_port_gets_port_22(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     done = scan("--filter", bad, "::1", "[::1]", status=2)
     equal(done.stderr.count("keyveto: [::1]:22: cannot connect: Connection refused\n"), 2, done.stderr)
-
-
-@pytest.mark.throwaway      # where /etc/hosts has localhost
-def test_names_are_scanned(scratch):
-    identities, bad = keys_and_filter(scratch)
-    with sshd(scratch, identities) as (port, _log):
-        done = scan("--filter", bad, f"localhost:{port}", status=1)
-    equal([line.split(": ")[0] for line in done.stdout.splitlines()], [f"localhost:{port}"])
 
 
 def test_rsa_host_keys_of_1024_bits_and_old_algorithms_are_scanned(scratch):
@@ -285,34 +279,25 @@ def problem_of(folder, talk, *words, seconds=PATIENCE, **options):
     return done, name(server.port)
 
 
-def check_time_out(folder, talk, seconds=1):
-    done, host = problem_of(folder, talk, seconds=seconds)
-    contains(done.stderr, f"keyveto: {host}: no answer within {seconds} second")
-    assert seconds <= done.seconds, f"it took {done.seconds} s"
+def trickle_packets(connection):
+    connection.sendall(b"SSH-2.0-slow\r\n")
+    trickle(kexinit(b"ssh-ed25519"))(connection)
 
 
-def test_a_server_that_says_nothing_is_given_up_in_time(scratch):
-    check_time_out(scratch, say_nothing)
+SLOW = {
+    "says nothing": say_nothing,
+    "trickles its banner": trickle(b"SSH-2.0-" + 200 * b"slow"),
+    "trickles lines before the banner": trickle(b"hello\r\n"),
+    "trickles its packets": trickle_packets,
+    "stalls after its offer": offer(b"ssh-ed25519"),
+}
 
 
-def test_a_server_that_trickles_its_banner_is_given_up_in_time(scratch):
-    check_time_out(scratch, trickle(b"SSH-2.0-" + 200 * b"slow"))
-
-
-def test_a_server_that_trickles_lines_is_given_up_in_time(scratch):
-    """The lines come before the banner."""
-    check_time_out(scratch, trickle(b"hello\r\n"))
-
-
-def test_a_server_that_trickles_its_packets_is_given_up_in_time(scratch):
-    def talk(connection):
-        connection.sendall(b"SSH-2.0-slow\r\n")
-        trickle(kexinit(b"ssh-ed25519"))(connection)
-    check_time_out(scratch, talk, 2)
-
-
-def test_a_server_that_stalls_after_its_offer_is_given_up_in_time(scratch):
-    check_time_out(scratch, offer(b"ssh-ed25519"))
+@pytest.mark.parametrize("talk", SLOW.values(), ids=SLOW)
+def test_a_slow_server_is_given_up_in_time(scratch, talk):
+    done, host = problem_of(scratch, talk, seconds=2)
+    contains(done.stderr, f"keyveto: {host}: no answer within 2 seconds")
+    assert done.seconds >= 2, f"it took {done.seconds} s"
 
 
 def test_a_server_that_talks_without_end_is_given_up_in_time(scratch):
