@@ -212,14 +212,6 @@ def test_each_call_that_there_is_is_kept_or_refused(scratch):
     assert errnos_of_calls(library, "refuse", tried) == errnos_of_calls(library, "keep", tried)
 
 
-def test_a_command_gets_no_wall_of_the_guard(guard):
-    """Neither seccomp, nor no_new_privs, which would take set-user-ID from what it runs."""
-    script = "grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status"
-    ours = subprocess.run(["sh", "-c", script], capture_output=True, check=True).stdout
-    done = guard.run(guard.clean, "--", "/bin/sh", "-c", script)
-    assert (done.returncode, done.stdout) == (0, ours)
-
-
 def test_more_files_than_are_opened_ahead_are_printed_as_ever(guard):
     """Also where the limit of open files is lower than their number."""
     folder = guard.folder / "home/many"

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: ISC
 """From a login that is only warned of to one that is refused with a proof: keyveto confirm --log with a real sshd."""
 
-import bz2
-import gzip
 import json
-import lzma
 import resource
 import subprocess
 import sys
@@ -275,17 +272,6 @@ def test_a_log_is_read_in_each_form_that_journalctl_and_syslog_give_it(logged):
         assert logged(form.encode()), form
     assert not logged(b"a line of somebody else\n", status=0)
     assert "note: the log has no line with verdict=listed of a key that only filters list" in logged.errors
-
-
-def test_a_rotated_log_is_read_as_it_is(logged):
-    text = f"Nov 22 10:00:00 host sshd[1]: {logged.line}\n".encode()
-    for data in (gzip.compress(text), lzma.compress(text), gzip.compress(b"x\n" * 90000) + gzip.compress(text),
-                 b"\0" * 5000 + text, b"x" * 300000 + b"\n" + text):
-        assert logged(data), data[:20]
-    assert not logged(bz2.compress(text), status=2)
-    assert "LOG: packed in a form that keyveto does not read: unpack it first" in logged.errors, logged.errors
-    assert not logged(gzip.compress(text)[:40], status=2)
-    assert "LOG: its gzip data is cut short" in logged.errors, logged.errors
 
 
 def test_a_line_without_end_takes_no_memory(logged, build):

@@ -115,21 +115,6 @@ def test_a_key_with_the_negated_point_is_refused(bench, deploy):
     clean_then_listed(bench, deploy, account, identity, listed)
 
 
-@pytest.mark.parametrize("on_hit, on_probable, exact, enters", (
-    ("deny", "warn", False, True), ("deny", "warn", True, False), ("warn", "deny", False, False),
-    ("warn", "deny", True, True), ("deny", None, False, False), ("warn", None, False, True)))
-def test_on_probable_decides_about_keys_that_only_a_filter_lists(bench, deploy, on_hit, on_probable, exact, enters):
-    account, identity = bench.someone()
-    lines = [f"Filter {bench.filter(identity)}", f"OnHit {on_hit}",
-             f"Blocklist {bench.blocklist(identity if exact else bench.key())}"]
-    lines += [f"OnProbable {on_probable}"] if on_probable else []
-    sshd = bench.server(deploy(bench.config(*lines)))
-    bench.expect(bench.login(sshd, account, identity), enters, f"{lines}")
-    decision = bench.decision(account, verdict="listed", action="warn" if enters else "deny")
-    assert (decision.list is not None) == exact, decision
-    assert (decision.filter is not None) != exact, decision
-
-
 DAMAGES = {
     "cut short": lambda data: data[:-1],
     "one byte more": lambda data: data + b"\0",

@@ -153,32 +153,6 @@ def test_nosecret_the_module_refuses_a_ca_of_trustedusercakeys(bench, make):
     assert in_and_out(bench, server.pam_session, account, identity, ca, trusted).part == "ca"
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("make", parameters(AUTHORITIES))
-def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
-    """OnError allow lets other keys in."""
-    account, key, sound = bench.account(), make(bench.folder), bench.key()
-    account.authorize(key, sound.key)
-    identity = serve(bench, key)
-    for lines in (("Filter /nonexistent",), ("Blocklist /nonexistent",), ("NoSuchKeyword",)):
-        sshd = bench.server(deploy(bench.config("OnError allow", *lines)).adding(*TAKE_DSA))
-        bench.must_enter(bench.login(sshd, account, sound), "OnError allow")
-        bench.must_not_enter(bench.login(sshd, account, identity), lines)
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("make", parameters(AUTHORITIES))
-def test_nosecret_on_hit_warn_and_allow_key_let_it_in(bench, deploy, make):
-    account, key = bench.account(), make(bench.folder)
-    account.authorize(key)
-    identity = serve(bench, key)
-    for line, verdict, action in (("OnHit warn", "listed", "warn"),
-                                  (f"AllowKey {key.fingerprint}", "allowed", "allow")):
-        sshd = bench.server(deploy(bench.config(line, listed=[])).adding(*TAKE_DSA))
-        bench.must_enter(bench.login(sshd, account, identity), line)
-        bench.decision(account, verdict=verdict, action=action)
-
-
 # A place and a bit of the key's fields, with which it is in no class any more: 1 becomes 3, or a point another one.
 BESIDE = {
     "RSA, exponent 1": (4, 1),

@@ -8,7 +8,6 @@
 #include "testkeys.h"
 #include "testlib.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -718,38 +717,6 @@ TEST_CASE_AS_ROOT(no_descriptor_is_left_open)
 	(void)pam_authenticate(pamh, 0);
 	assert_int_equal(count_descriptors(), before);
 	pam_end(pamh, PAM_SUCCESS);
-}
-
-static const char *const entry_points[ENTRY_POINTS] = { "pam_sm_acct_mgmt",
-	"pam_sm_authenticate", "pam_sm_chauthtok", "pam_sm_close_session",
-	"pam_sm_open_session", "pam_sm_setcred" };
-
-TEST_CASE(module_shows_its_entry_points_only)
-{
-	static const char *const hidden[] = { "kv_judge_open", "kv_pkbf_lookup",
-		"kv_strerror", "auth_info_next_key", "run_phase", "XXH64" };
-	void *so = dlopen(module, RTLD_NOW | RTLD_LOCAL);
-
-	if (so == NULL)
-		fail_msg("%s", dlerror());
-	for (size_t i = 0; i < ENTRY_POINTS; i++)
-		assert_non_null(dlsym(so, entry_points[i]));
-	for (size_t i = 0; i < COUNT(hidden); i++)
-		assert_null(dlsym(so, hidden[i]));
-	dlclose(so);
-}
-
-TEST_CASE(nm_sees_nothing_else)
-{
-	char *want = format("%s", "");
-
-	for (size_t i = 0; i < ENTRY_POINTS; i++)
-		want = format("%sT %s\n", want, entry_points[i]);
-	assert_string_equal(
-	    output_of("nm -D --defined-only %s | cut -d ' ' -f 2- | "
-		      "LC_ALL=C sort",
-		module),
-	    want);
 }
 
 int
