@@ -21,7 +21,7 @@
 //   gone      a listed key that came in, and is in no file any more: [host, account or null, fp, type, last login, from]
 //   change    since older audits; "changes" is only there with such: ["newly-guarded", "no-longer-guarded", "new",
 //             "newly-used" or "gone", host or null, its name, account or null, fp or null, verdict or null, type, file,
-//             line, comment, last login, from, what more is known]. Without fp it is about the host.
+//             line, comment, last login, from, what more is known, bits]. Without fp it is about the host.
 //   owner     [person, team or null]; "owners" may be left out
 (function () {
     'use strict';
@@ -35,22 +35,24 @@
 
     // What may be known of a host, the worst first. The style sheet has a letter, a shape and a colour for each.
     const STATES = [
+        ['entered', 'a listed key gets in now', (host) => host.guarded === false && host.places.some(letsIn)],
         ['locked', 'last key of an account is listed', (host) => host.locked.length > 0],
         ['listed', 'listed keys', (host) => host.listed > 0],
         ['silent', 'did not answer', (host) => !host.answered],
         ['cut', 'audit cut off', (host) => host.answered && !host.complete],
         ['nolist', 'no list: nothing was judged', (host) => host.answered && host.complete && !host.lists.length],
+        ['unguarded', 'not guarded', (host) => host.guarded === false],
         ['problem', 'doctor: problem', (host) => host.doctor === 'problem'],
         ['unchecked', 'keys or files not checked', (host) => host.unchecked > 0 || host.problems.length > 0],
         ['old', 'old list', (host) => host.old && (!host.aged || host.stale.some(({ file }) => file !== null))],
         ['aged', 'old audit', (host) => host.aged],
         ['warning', 'doctor: warning', (host) => host.doctor === 'warning'],
         ['part', 'only some accounts audited', (host) => host.answered && !host.whole],
-        ['unguarded', 'not guarded', (host) => host.guarded === false],
+        ['short', 'short RSA key', (host) => host.places.some(({ key }) => key.short)],
         ['fine', 'nothing found', () => false],
     ].map(([id, name, holds], rank) => ({ id, name, holds, rank }));
     const STATE = new Map(STATES.map((state) => [state.id, state]));
-    const TROUBLE = STATES.filter((state) => !['locked', 'listed', 'fine'].includes(state.id));
+    const TROUBLE = STATES.filter((state) => !['entered', 'locked', 'listed', 'fine'].includes(state.id));
 
     const VERDICTS = {
         listed: { rank: 0, name: 'listed', mark: 'listed' },
@@ -58,6 +60,9 @@
         other: { rank: 2, name: 'not judged', mark: 'unchecked' },
         clean: { rank: 3, name: 'not listed', mark: 'fine' },
     };
+    // A clean key that is no good key. Its bits are 0 if they are not known.
+    const SHORT = { name: 'not listed, but short', mark: 'short' };
+    const isShort = (type, bits) => /^(ssh-)?rsa/i.test(type) && bits > 0 && bits < 2048;
 
     const byId = (id) => document.getElementById(id);
     const count = (n) => n.toLocaleString('en');
@@ -214,6 +219,19 @@
         box.replaceChildren(...nodes);
     }
 
+    // Details that fill puts into a box once somebody opens them.
+    function folded(summary, open, fill) {
+        const box = el('div');
+        const details = el('details', {}, summary, box);
+        const fillOnce = () => box.firstChild || fill(box);
+        details.addEventListener('toggle', fillOnce);
+        if (open || printing) {
+            fillOnce();
+            details.open = true;
+        }
+        return details;
+    }
+
     // ---------------------------------------------------------------- Times
 
     let made = NaN;
@@ -271,12 +289,16 @@
             unchecked: number(object(raw).unchecked), uncovered: number(object(raw).uncovered), places: [],
         };
         host.aged = host.stale.some(({ file }) => file === null);
+        return host;
+    }
+
+    // Once the places of all keys are read.
+    function findStates(host) {
         host.states = STATES.filter((state) => state.holds(host));
         if (!host.states.length)
             host.states.push(STATE.get('fine'));
         host.worst = host.states[0];
         host.words = `${host.name}: ${host.states.map((state) => state.name).join(', ')}`;
-        return host;
     }
 
     const NOWHERE = readHost({ name: '(unknown host)' }, -1);
@@ -299,7 +321,7 @@
         const key = {
             index, fp: string(fp), type: string(type), bits: number(bits), said: string(verdict),
             verdict: Object.hasOwn(VERDICTS, verdict) ? verdict : 'other', sources: list(sources).map(string),
-            lists: list(lists).map(string), reason: string(reason),
+            lists: list(lists).map(string), reason: string(reason), short: isShort(string(type), number(bits)),
         };
         key.places = list(places).map((place) => readPlace(place, key));
         Object.assign(key, spreadOf(key.places));
@@ -316,11 +338,12 @@
     }
 
     function readChange(raw) {
-        const [kind, index, name, account, fp, verdict, type, file, line, comment, last, from, message] = list(raw);
+        const [kind, index, name, account, fp, verdict, type, file, line, comment, last, from, message, bits] = list(raw);
         return {
             kind: string(kind), host: hosts[index] || null, name: string(name),
             account: account === null ? null : string(account), fp: fp === null ? null : string(fp),
-            key: { verdict: Object.hasOwn(VERDICTS, verdict) ? verdict : 'other', said: string(verdict) },
+            key: { verdict: Object.hasOwn(VERDICTS, verdict) ? verdict : 'other', said: string(verdict),
+                short: isShort(string(type), number(bits)) },
             type: string(type), place: { file: string(file), line: number(line), part: '' }, comment: string(comment),
             last: Number.isFinite(last) ? last : NaN, from: string(from), message: string(message),
         };
@@ -403,7 +426,7 @@
         // URLSearchParams cannot hold half a surrogate pair, so names are compared as it would give them back.
         const same = words.has('host')
             ? hosts.filter((host) => host.name.toWellFormed() === words.get('host')) : [];
-        view.host = same[(parseInt(words.get('nth'), 10) || 1) - 1] || same[0] || null;
+        view.host = same[(parseInt(words.get('nth'), 10) || 1) - 1] || same[0] || (hosts.length === 1 ? hosts[0] : null);
         here = view.host;
     }
 
@@ -497,7 +520,6 @@
     const LOGIN_HEAD = { name: 'Last login', class: 'login-cell' };
     const HOST_HEAD = { name: 'Host', class: 'host-cell' };
     const ACCOUNT_HEAD = { name: 'Account', class: 'account-cell' };
-    const DATE_HEAD = { name: 'Audited', class: 'date-cell' };
     const KEY_HEAD = { name: 'Key', class: 'key-cell' };
     const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'of the host')
         : data(account));
@@ -512,7 +534,7 @@
     }
 
     function verdictChip(key) {
-        const verdict = VERDICTS[key.verdict];
+        const verdict = key.verdict === 'clean' && key.short ? SHORT : VERDICTS[key.verdict];
         return el('span', { class: `chip mark s-${verdict.mark}` },
             key.verdict === 'other' && key.said ? data(key.said) : verdict.name);
     }
@@ -957,21 +979,14 @@
         const summary = el('summary', {}, owner.account === null ? 'of the host' : label(owner.account), ': ',
             [owner.listed || !others ? amount(owner.listed, 'listed key', 'listed keys') : '',
                 others ? amount(others, 'other key', 'other keys') : ''].filter((part) => part).join(', '),
+            host.guarded === false && owner.places.some(letsIn) ? el('b', {}, ' (can be entered now)') : '',
             owner.locked ? el('b', {}, ' (the last key is listed)') : '');
-        const box = el('div');
-        const details = el('details', {}, summary, box);
-        const fill = () => {
-            if (!box.firstChild && owner.places.length) {
+        return folded(summary, open, (box) => {
+            if (owner.places.length) {
                 paged(box, `account-${host.index}-${owner.account}`, owner.places, (part) =>
                     placeTable(`Keys of ${plain(owner.account || 'the host')}`, part, false));
             }
-        };
-        details.addEventListener('toggle', fill);
-        if (open || printing) {
-            fill();
-            details.open = true;
-        }
-        return details;
+        });
     }
 
     function hostAccounts(host) {
@@ -992,7 +1007,7 @@
             box.replaceChildren();
             return;
         }
-        const close = button('Close', () => chooseHost(null, true), { class: 'close' });
+        const close = hosts.length > 1 ? button('Close', () => chooseHost(null, true), { class: 'close' }) : null;
         box.replaceChildren(el('div', { class: 'head' },
             el('h3', { id: 'host-title', tabindex: '-1' }, data(host.name)), close),
             el('p', {}, ...host.states.map(chip)), hostFacts(host), ...hostAccounts(host), ...hostFindings(host),
@@ -1052,33 +1067,49 @@
                 count(sum.places), count(sum.entered)])), 12);
     }
 
-    function troubleText(host) {
-        const texts = [];
-        if (!host.answered && host.reason)
-            texts.push(string(host.reason));
-        for (const one of host.findings.slice(0, 3))
-            texts.push(`${string(one.check)}: ${string(one.found)}`);
-        if (host.problems.length) {
-            const [first] = host.problems;
-            texts.push(`${string(first.file)}${first.line ? `:${first.line}` : ''}: ${string(first.reason)}`);
-        }
-        for (const { file, message } of host.stale.slice(0, 3))
-            texts.push(file === null ? message : `${file} ${message}`);
-        const cell = texts.flatMap((text) => [data(text), el('br')]);
-        if (host.old && !host.stale.length)
-            host.lists.filter((one) => Number.isFinite(one.time)).forEach((one) => cell.push('list of ', time(one.time), el('br')));
-        return cell;
+    // What is known of a host in each of its states: [state, text].
+    function troubles(host) {
+        const texts = {
+            silent: host.answered ? [] : [string(host.reason)],
+            unchecked: host.problems.slice(0, 1).map((one) =>
+                `${string(one.file)}${one.line ? `:${one.line}` : ''}: ${string(one.reason)}`),
+            old: host.stale.filter(({ file }) => file !== null).map(({ file, message }) => `${file} ${message}`),
+            aged: host.stale.filter(({ file }) => file === null).map(({ message }) => message),
+        };
+        for (const one of host.findings)
+            (texts[one.status === 'warning' ? 'warning' : 'problem'] ||= []).push(`${string(one.check)}: ${string(one.found)}`);
+        return TROUBLE.flatMap((state) => {
+            const known = texts[state.id] || [];
+            return (known.length || !host.states.includes(state) ? known : ['']).map((text) => [state, text]);
+        });
     }
 
+    function hostsCell(id, some) {
+        return some.length === 1 ? hostButton(some[0])
+            : folded(el('summary', {}, amount(some.length, 'host', 'hosts')), false, (box) => paged(box, id, some,
+                (part) => el('div', {}, ...part.flatMap((host) => [hostButton(host), el('br')]))));
+    }
+
+    // A row for each thing that is known, and the hosts of which it is.
     function showTrouble() {
-        const rank = (host) => TROUBLE.findIndex((state) => host.states.includes(state));
-        const wanted = (host) => rank(host) >= 0 && (!view.states.size || host.states.some((state) => view.states.has(state.id)));
-        const all = found.hosts.filter(wanted).sort((a, b) => rank(a) - rank(b) || byName(a.name, b.name));
-        byId('trouble').hidden = !all.length;
+        const rows = new Map();
+        const wanted = found.hosts.filter((host) => !view.states.size || host.states.some(({ id }) => view.states.has(id)));
+        for (const host of wanted) {
+            for (const [state, text] of troubles(host)) {
+                const name = `${state.id} ${text}`;
+                if (!rows.has(name))
+                    rows.set(name, { id: `trouble-${rows.size}`, state, text, hosts: new Set() });
+                rows.get(name).hosts.add(host);
+            }
+        }
+        const all = [...rows.values()].sort((a, b) => a.state.rank - b.state.rank || b.hosts.size - a.hosts.size ||
+            byName(a.text, b.text));
+        // One host has it all above, in its own box.
+        byId('trouble').hidden = !all.length || hosts.length === 1;
         paged(byId('trouble-list'), 'trouble', all, (part) => table('Hosts that need a look',
-            [HOST_HEAD, { name: 'State', class: 'state-cell' }, 'What is known', DATE_HEAD],
-            part.map((host) => [hostButton(host), host.states.filter((state) => TROUBLE.includes(state)).map(chip),
-                troubleText(host), time(host.time)])), 10);
+            [{ name: 'State', class: 'state-cell' }, 'What is known', HOST_HEAD],
+            part.map((row) => [chip(row.state), row.text ? data(row.text) : '–',
+                hostsCell(row.id, [...row.hosts].sort((a, b) => byName(a.name, b.name)))])), 10);
     }
 
     // ---------------------------------------------------------------- All of it
@@ -1163,7 +1194,7 @@
             'listed-keys': listed.length,
             'listed-places': listed.reduce((sum, key) => sum + key.places.filter((place) => place.listed).length, 0),
             'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'),
-            old: hosts.filter((host) => host.old === true).length,
+            old: hosts.filter((host) => host.old === true).length, unguarded: inState('unguarded'),
             unwell: inState('problem'), warned: hosts.filter((host) => host.doctor === 'warning').length,
             uncovered: hosts.reduce((sum, host) => sum + host.uncovered, 0),
         };
@@ -1175,6 +1206,7 @@
             const go = button('', () => showNumber(item.dataset.go), { class: null });
             go.append(...item.childNodes);
             item.append(go);
+            item.hidden = hosts.length === 1 && item.classList.contains('of-hosts');
             item.classList.toggle('zero', value === 0);
             item.classList.toggle('alarm', value > 0 && ['entered', 'locked'].includes(item.dataset.go));
         }
@@ -1253,9 +1285,15 @@
         owners = list(raw.owners).map((one) => ({ person: string(list(one)[0]), team: string(list(one)[1]) }));
         hosts = list(raw.hosts).map(readHost);
         keys = list(raw.keys).map(readKey);
+        [...hosts, NOWHERE].forEach(findStates);
         gone = list(raw.gone).map(readGone);
         changes = raw.changes === undefined ? null : list(raw.changes).map(readChange);
         showNumbers();
+        if (hosts.length === 1) {
+            byId('title').replaceChildren('SSH keys of ', data(hosts[0].name));
+            byId('picture-title').textContent = 'The host';
+            byId('many').hidden = true;
+        }
         recall();
         showControls();
         search();
@@ -1263,7 +1301,7 @@
         byId('reading').remove();
         showAll();
         listen();
-        if (view.host)
+        if (view.host && hosts.length > 1)
             bringUp(byId('host'));
     }
 

@@ -478,7 +478,8 @@ class Join:
         """The data of --html, but for "made" and "version"."""
         return {"hosts": [self.page_host(host) for host in self.hosts],
                 "keys": [self.page_key(fp) for fp in self.owners
-                         if everything or self.verdict[fp] > 0 or len(self.owners[fp]) > 1],
+                         if everything or self.verdict[fp] > 0 or len(self.owners[fp]) > 1
+                         or self.type_of(fp).startswith("ssh-rsa") and 0 < (self.bits_of(fp) or 0) < 2048],
                 "gone": [[number, one["account"], fp_of(one), one["type"], one["last_seconds"], one["from"]]
                          for number, host in enumerate(self.hosts) for one in host.logins
                          if not one["in_file"] and one["last_seconds"] is not None],

@@ -32,7 +32,7 @@ from shapes import SHAPES
 from steps import Part
 from world import SCRATCH, World
 
-TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy", "chromium")
+TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy")
 PARTS = {function.__name__: function for function in (
     rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
     rollout.rebooted, page.audit, page.page, rollout.disable, cost.cost,

@@ -281,6 +281,7 @@ def numbers(data):
         "silent": sum(not one["answered"] for one in hosts),
         "cut": sum(one["answered"] and not one["complete"] for one in hosts),
         "old": sum(one["old"] for one in hosts),
+        "unguarded": sum(one["guarded"] is False for one in hosts),
         "unwell": sum(one["doctor"] == "problem" for one in hosts),
         "uncovered": sum(one["uncovered"] for one in hosts),
         "warned": sum(one["doctor"] == "warning" for one in hosts),
@@ -303,9 +304,13 @@ def pieces(build):
 def page(build, data):
     """The page, as bytes."""
     made = datetime.datetime.fromisoformat(data["made"].replace("Z", "+00:00"))
-    slots = {name: str(value) for name, value in numbers(data).items()} | {
-        "data": as_json(data), "made": made.strftime("%Y-%m-%d %H:%M UTC"), "version": data["version"]}
-    return "".join(slots[piece] if number % 2 else piece for number, piece in enumerate(pieces(build))).encode()
+    slots = numbers(data) | {"data": as_json(data), "made": made.strftime("%Y-%m-%d %H:%M UTC"),
+                             "version": data["version"]}
+
+    def fill(piece):
+        name, *forms = piece.split("|")
+        return forms[0 if slots[name] == 1 else 1] if forms else str(slots[name])
+    return "".join(fill(piece) if number % 2 else piece for number, piece in enumerate(pieces(build))).encode()
 
 
 def _main():

@@ -3,16 +3,29 @@
 
 import unicodedata
 
-STATES = ["locked", "listed", "silent", "cut", "nolist", "problem", "unchecked", "old", "aged", "warning", "part",
-          "unguarded"]
+import fleets
+
+STATES = ["entered", "locked", "listed", "silent", "cut", "nolist", "unguarded", "problem", "unchecked", "old", "aged",
+          "warning", "part", "short"]
 
 
-def states_of(host):
-    """What is known of a host, the worst first."""
+def is_short(entry):
+    """Whether this is an RSA key that is no good one, listed or not."""
+    return entry["type"].lower() in ("rsa", "ssh-rsa") and 0 < (entry["bits"] or 0) < 2048
+
+
+def all_states(data):
+    """What is known of each host, the worst first."""
+    entered = {index for index, _ in fleets.entered(data, False)}
+    short = {place[0] for entry in data["keys"] if is_short(entry) for place in entry["places"]}
+    return [_states_of(host, index in entered, index in short) for index, host in enumerate(data["hosts"])]
+
+
+def _states_of(host, entered, short):
     judged = host["answered"]
     aged = None in [file for file, _ in host["stale"]]
     holds = {
-        "locked": host["locked"], "listed": host["listed"], "silent": not judged,
+        "entered": entered, "short": short, "locked": host["locked"], "listed": host["listed"], "silent": not judged,
         "cut": judged and not host["complete"], "nolist": judged and host["complete"] and not host["lists"],
         "problem": host["doctor"] == "problem", "unchecked": host["unchecked"] or host["problems"],
         "old": host["old"] and [file for file, _ in host["stale"] if file] or host["old"] and not aged, "aged": aged,

@@ -27,7 +27,7 @@ def test_the_command_and_the_browser_say_the_same(chromium, build, scratch, seed
     assert done.returncode in (0, 1, 2) and page.exists(), done.stderr
     text = page.read_text(encoding="utf-8")
     slots = dict(re.findall(r'<(?:strong|span) id="number-([a-z-]+)">(\d+)</', text))
-    assert len(slots) == 15
+    assert len(slots) == 16
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
     chromium.open("about:blank")
     chromium.log()
@@ -37,7 +37,7 @@ def test_the_command_and_the_browser_say_the_same(chromium, build, scratch, seed
                         "[one.id.slice(7), one.textContent.replaceAll(',', '')]))") == slots
     cells = dict(chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => [Number(cell.id.slice(1)), "
                               "cell.className.match(/s-(\\w+)/)[1]])"))
-    assert cells == {index: pages.states_of(host)[0] for index, host in enumerate(data["hosts"])}
+    assert cells == {index: states[0] for index, states in enumerate(pages.all_states(data))}
     for index in cells:
         chromium.run(f"document.getElementById('h{index}').click()")
         census = chromium.run(pages.CENSUS)

@@ -58,6 +58,18 @@ def quiet(chromium):
     assert {url for url in urls if not url.startswith(("file:", "about:", "data:,"))} == set()
 
 
+def all_rows(chromium, where):
+    """The texts of the cells of a table, over all its pages."""
+    rows = []
+    while True:
+        rows += chromium.run(f"return [...document.querySelectorAll('{where} tbody tr')].map((row) => "
+                             "[...row.cells].map((cell) => cell.textContent))")
+        if not chromium.run(f"const next = document.querySelector('{where} [data-go=Next]');"
+                            "const more = next && !next.getAttribute('aria-disabled'); if (more) next.click();"
+                            "return Boolean(more)"):
+            return rows
+
+
 def number_of(text):
     """The number at the beginning of what follows "Found: "."""
     return int(re.match(r"Found: ([\d,]+) key", text)[1].replace(",", ""))
@@ -76,7 +88,8 @@ def test_policy_has_the_hashes_of_style_and_script(build):
 
 
 def test_the_page_has_a_slot_for_each_number(build):
-    assert set(fleets.pieces(build)[1::2]) == set(fleets.numbers(fleets.few())) | {"data", "made", "version"}
+    slots = {piece.partition("|")[0] for piece in fleets.pieces(build)[1::2]}
+    assert slots == set(fleets.numbers(fleets.few())) | {"data", "made", "version"}
 
 
 def test_nothing_in_the_page_makes_html_of_text():
@@ -109,12 +122,12 @@ def test_each_cell_shows_the_worst_of_its_host(show, data):
     chromium = show(data)
     cells = chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => [Number(cell.id.slice(1)), "
                          "cell.className.match(/s-(\\w+)/)[1]])")
-    assert dict(cells) == {index: pages.states_of(host)[0] for index, host in enumerate(data["hosts"])}
+    assert dict(cells) == {index: states[0] for index, states in enumerate(pages.all_states(data))}
     ranks = [[*pages.STATES, "fine"].index(state) for _, state in cells]
     assert ranks == sorted(ranks)
     legend = chromium.run("return Object.fromEntries([...document.querySelectorAll('#legend button')].map((one) => "
                           "[one.dataset.state, Number(one.querySelector('b').textContent.replace(',', ''))]))")
-    known = [state for host in data["hosts"] for state in pages.states_of(host)]
+    known = [state for states in pages.all_states(data) for state in states]
     assert legend == {state: known.count(state) for state in set(known)}
 
 
@@ -131,16 +144,10 @@ def test_accounts_whose_last_key_is_listed_come_first(show):
     chromium = show(data)
     locked = {(account, host["name"]) for host in data["hosts"] for account in host["locked"]}
     assert len(locked) > 5
-    rows = []
-    while True:
-        rows += chromium.run("return [...document.querySelectorAll('#locked-list tbody tr')].map((row) => "
-                             "[row.cells[0].textContent, row.cells[1].textContent, row.cells[4].textContent])")
-        if not chromium.run("const next = document.querySelector('#locked-list [data-go=Next]');"
-                            "const dead = next.getAttribute('aria-disabled'); next.click(); return !dead"):
-            break
-    assert {(account, host) for account, host, _ in rows} == locked
+    rows = all_rows(chromium, "#locked-list")
+    assert {(row[0], row[1]) for row in rows} == locked
     assert len(rows) == len(locked)
-    logins = [login[:16] for *_, login in rows if login != "–"]
+    logins = [row[4][:16] for row in rows if row[4] != "–"]
     assert logins == sorted(logins, reverse=True)
     boxes = chromium.run("return ['numbers', 'entered', 'locked', 'search'].map((id) => "
                          "document.getElementById(id).getBoundingClientRect().top)")
@@ -152,17 +159,74 @@ def test_accounts_that_listed_keys_get_into_come_before_all_others(show):
     chromium = show(data)
     expected = {(account or "any, by certificates", data["hosts"][index]["name"])
                 for index, account in fleets.entered(data, False)}
-    rows = []
-    while True:
-        rows += chromium.run("return [...document.querySelectorAll('#entered-list tbody tr')].map((row) => "
-                             "[row.cells[0].textContent, row.cells[1].textContent])")
-        if not chromium.run("const next = document.querySelector('#entered-list [data-go=Next]');"
-                            "const dead = next.getAttribute('aria-disabled'); next.click(); return !dead"):
-            break
-    assert {tuple(row) for row in rows} == expected and len(rows) == len(expected) > 20
+    rows = all_rows(chromium, "#entered-list")
+    assert {(row[0], row[1]) for row in rows} == expected and len(rows) == len(expected) > 20
     assert chromium.run("return document.querySelector('#numbers strong').id") == "number-entered"
     chromium.run("document.querySelector('#numbers button').click()")
     assert chromium.run("return document.activeElement.id") == "entered-title"
+
+
+def test_the_worst_is_an_account_that_can_be_entered_now(show):
+    """Above a person who is refused. And no problem of the doctor hides that a host is not guarded."""
+    hosts = [fleets.host("refused", listed=1, locked=["alice"]), fleets.host("open", guarded=False, listed=1),
+             fleets.host("bare", guarded=False, doctor="problem")]
+    chromium = show(fleets.fleet(hosts, [fleets.key("one", [fleets.place(0, "alice"), fleets.place(1, "bob")])]))
+    cells = chromium.run("return [...document.querySelectorAll('.cell')].map((one) => "
+                         "[one.textContent, one.className])")
+    assert cells == [
+        ["open", "cell mark s-entered here"], ["refused", "cell mark s-locked"], ["bare", "cell mark s-unguarded"]]
+    first = chromium.run("return document.querySelector('#numbers li').innerText")
+    assert " ".join(first.split()) == "1 account on 1 host can be entered now, by listed keys"
+    chromium.run("document.querySelector('#numbers [data-go=unguarded] button').click()")
+    names = chromium.run("return [...document.querySelectorAll('.cell')].map((one) => one.textContent)")
+    assert names == ["open", "bare"]
+    chromium.run("document.getElementById('h1').click()")
+    assert "bob: 1 listed key (can be entered now)" in chromium.run("return document.getElementById('host').innerText")
+
+
+def test_what_is_equal_on_many_hosts_is_one_row(show):
+    finding = {"check": "update", "status": "warning", "found": "the timer is not enabled", "remedy": None}
+    other = finding | {"status": "problem", "found": "the last update failed"}
+    hosts = [fleets.host(f"web{number:02}", doctor="warning", findings=[finding]) for number in range(30)]
+    hosts += [fleets.host("db", doctor="problem", findings=[other, finding]), fleets.silent("away")]
+    chromium = show(fleets.fleet(hosts))
+    assert all_rows(chromium, "#trouble-list") == [
+        ["did not answer", "Connection timed out after 30 seconds", "away"],
+        ["doctor: problem", "update: the last update failed", "db"],
+        ["doctor: warning", "update: the timer is not enabled", "31 hosts"]]
+    chromium.run("document.querySelector('#trouble-list summary').click()")
+    names = "[...document.querySelectorAll('#trouble-list details bdi')].map((one) => one.textContent)"
+    assert chromium.wait(f"return {names}.length && {names}") == ["db", *(f"web{number:02}" for number in range(24))]
+
+
+def test_the_page_of_one_host_speaks_of_one_host(show):
+    host = fleets.host("web <b>\u202e", guarded=False, listed=1, locked=["alice"], doctor="warning", findings=[
+        {"check": "update", "status": "warning", "found": "the timer is not enabled", "remedy": None}])
+    chromium = show(fleets.fleet([host], [fleets.key("one", [fleets.place(0, "alice")])]))
+    text = " ".join(chromium.run("return document.body.innerText").split())
+    assert text.split(" Made ")[0] == "Skip to the results SSH keys of web <b>\\u{202E}"
+    assert "1 account on 1 host can be entered now, by listed keys 1 account whose last key is listed " \
+        "1 listed key in 1 place 0 keys that no list in use could know" in text
+    assert "The host" in text and "the timer is not enabled" in text and "/home/alice/.ssh/authorized_keys" in text
+    assert "hosts" not in chromium.run("return document.getElementById('picture').innerText")
+    for gone in ("grid", "legend", "trouble"):
+        assert not chromium.run(f"return document.getElementById('{gone}').checkVisibility()"), gone
+    assert not chromium.run("return [...document.querySelectorAll('.of-hosts')].some((one) => one.checkVisibility())")
+    assert chromium.run(pages.NAMELESS) == []
+    quiet(chromium)
+
+
+@pytest.mark.parametrize("kind, bits, mark", [
+    ("ssh-rsa", 1024, "short"), ("RSA", 2047, "short"), ("ssh-rsa", 2048, "fine"), ("ssh-ed25519", 256, "fine"),
+    ("ssh-rsa", 0, "fine")])
+def test_a_short_rsa_key_has_no_green_tick(show, kind, bits, mark):
+    key = fleets.key("one", [fleets.place(0, "alice"), fleets.place(1, "alice")], "clean", kind=kind, bits=bits)
+    new = fleets.change("new", 0, "a", "alice", "one", "clean")
+    new[6], new[13:] = kind, [bits]
+    chromium = show(fleets.fleet([fleets.host("a"), fleets.host("b")], [key], changes=[new]))
+    for where in ("#key-list", "#change-list", "#grid"):
+        marks = chromium.run(f"return [...document.querySelectorAll('{where} .mark')].map((one) => one.className)")
+        assert marks and all(f"s-{mark}" in one.split() for one in marks), where
 
 
 @pytest.mark.parametrize("guarded, text", [(True, "is locked out"), (False, "would be locked out"),
@@ -273,15 +337,7 @@ def test_places_of_a_key_unfold(show):
     button = "document.querySelector('#key-list tbody tr button[aria-expanded]')"
     assert chromium.run(f"return {button}.textContent") == f"{len(places)} places"
     chromium.run(f"{button}.click()")
-    rows = set()
-    while True:
-        rows |= {tuple(row) for row in chromium.run(
-            "return [...document.querySelectorAll('tr.places tbody tr')].map((row) => "
-            "[...row.cells].slice(0, 3).map((cell) => cell.textContent))")}
-        if not chromium.run("const next = document.querySelector('tr.places [data-go=Next]');"
-                            "const more = next && !next.getAttribute('aria-disabled'); if (more) next.click();"
-                            "return Boolean(more)"):
-            break
+    rows = {tuple(row[:3]) for row in all_rows(chromium, "tr.places")}
     assert rows == {(data["hosts"][index]["name"], account, f"{file}:{line}") for index, account, file, line, *_
                     in places}
 
@@ -349,7 +405,7 @@ def test_hosts_of_a_state_alone(show):
     chromium.run("document.querySelector('#legend [data-state=old]').focus()")
     chromium.press("Enter")
     shown = chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => Number(cell.id.slice(1)))")
-    assert set(shown) == {index for index, host in enumerate(data["hosts"]) if "old" in pages.states_of(host)}
+    assert set(shown) == {index for index, states in enumerate(pages.all_states(data)) if "old" in states}
     assert 0 < len(shown) < sum(host["old"] for host in data["hosts"])
     assert chromium.run("return document.activeElement.dataset.state") == "old"
     address = chromium.run("return location.hash")
@@ -530,9 +586,10 @@ def test_keyboard_alone_leads_to_the_line_of_a_key(show):
     chromium.press("Enter")
     assert chromium.run("return [document.activeElement.id, location.hash]") == ["main", ""]
     tab_to(chromium, "grid")
-    chromium.press("Right")
+    chromium.press("Right", "Left")
     here = "return document.getElementById(document.getElementById('grid').getAttribute('aria-activedescendant'))"
-    assert chromium.run(f"{here}.getAttribute('aria-label')") == "web02.example.net: listed keys, not guarded"
+    assert chromium.run(f"{here}.getAttribute('aria-label')") == \
+        "web02.example.net: a listed key gets in now, listed keys, not guarded"
     chromium.press("Enter")
     assert chromium.run("return document.activeElement.id") == "host-title"
     seen = chromium.run("""const one = [...document.querySelectorAll('#host tbody th')].find((cell) =>
@@ -724,4 +781,4 @@ def test_without_javascript_there_are_the_numbers(build, scratch):
     text = "\n".join(str(node.get("name", {}).get("value", "")) for node in tree if not node["ignored"])
     assert "JavaScript is off, so this page shows only these numbers." in text
     assert "a part of this file is missing" not in text
-    assert "Accounts whose last key is listed" in text and "Search" not in text
+    assert "SSH keys of the fleet" in text and "account whose last key is listed" in text and "Search" not in text
