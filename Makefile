@@ -3,6 +3,8 @@
 
 # The only place of the version. tests/test_release.py compares the files that repeat it.
 VERSION = 0.1.0
+# The only place of where keyveto is to be had, compared as well. It is a git repository, and has releases/.
+HOMEPAGE = https://keyveto.invalid
 
 PREFIX = /usr
 BINDIR = $(PREFIX)/bin
@@ -521,9 +523,14 @@ deb:
 rpm:
 	@packaging/build-rpm $(VERSION)
 
+# A release names real places.
+placed:
+	@! git grep -n '[.]invalid' HEAD -- Makefile README.md SECURITY.md fleet/ansible/galaxy.yml packaging >&2 || \
+		{ echo 'make dist: these are no places: CONTRIBUTING.md says where to write the real ones' >&2; exit 1; }
+
 # The sources of the commit that is checked out, the same bytes anywhere. No pipe: its status
 # would be gzip's, also where there is no commit.
-dist:
+dist: placed
 	@mkdir -p build/dist
 	@GIT_ATTR_NOSYSTEM=1 git -c core.attributesFile=/dev/null -c core.autocrlf=false -c tar.umask=0022 \
 		archive --format=tar --prefix=keyveto-$(VERSION)/ -o build/dist/sources.tar HEAD
@@ -619,7 +626,7 @@ clean:
 
 .PHONY: all bench campaign check check-long check-architectures check-autopkgtest check-compilers check-fleet check-musl check-neighbours check-openssh check-packages check-platforms \
 	check-readme check-reproducible check-vm clean \
-	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants prove rpm sanitize sbom uninstall unit-tests valgrind
+	coverage deb demo deps dist format fuzz fuzz-coverage fuzz-targets install lint musl mutants placed prove rpm sanitize sbom uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(WORKER_OBJ:.o=.d) $(NETWORK_OBJ:.o=.d) \

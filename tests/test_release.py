@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = re.search(r"^VERSION = (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+HOMEPAGE = re.search(r"^HOMEPAGE = (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+DIST = ("make", "-s", "-o", "placed", "dist")       # wherever keyveto is to be had
 TARBALL = f"build/dist/keyveto-{VERSION}.tar.gz"
 SBOM = f"build/dist/keyveto-{VERSION}.spdx.json"
 of_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone")      # but a tarball
@@ -44,8 +46,8 @@ def test_the_tarball_has_the_commit_and_the_same_bytes_anywhere(tmp_path):
     run("git", "-C", two, "config", "tar.umask", "0077")
     (tmp_path / "attributes").write_text("*.md export-ignore\n")
     run("git", "-C", two, "config", "core.attributesFile", tmp_path / "attributes")
-    run("make", "-s", "dist", cwd=one)
-    run("sh", "-c", "umask 077 && make -s dist", cwd=two,
+    run(*DIST, cwd=one)
+    run("sh", "-c", f"umask 077 && {' '.join(DIST)}", cwd=two,
         env={**os.environ, "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LANG": "tr_TR.UTF-8"})
     assert (one / TARBALL).read_bytes() == (two / TARBALL).read_bytes()
     with tarfile.open(one / TARBALL) as packed:
@@ -169,7 +171,7 @@ def test_a_release_is_made_and_verified_as_contributing_says(build, tree, tmp_pa
     (tree / "build/dist").mkdir(parents=True)
     (tree / "build/dist/keyveto-0.0.9.tar.gz").touch()      # of a release before
     (tree / "build/dist/SHA256SUMS.sig").touch()            # ssh-keygen leaves it as it is, and returns 0
-    make = commands("Make a release").replace("make ", f"make -s -o all BUILD={build} ")
+    make = commands("Make a release").replace("make ", f"make -s -o all -o placed BUILD={build} ")
     run("sh", "-eu", "-c", make, cwd=tree, env={**os.environ, "KEY": str(tmp_path / "key")})
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     assert dates(tree)[0] == dates(tree)[1] and today in dates(tree)[0]
@@ -183,7 +185,7 @@ def test_a_release_is_made_and_verified_as_contributing_says(build, tree, tmp_pa
     makefile = tree / "Makefile"
     makefile.write_text(makefile.read_text(encoding="utf-8").replace(f"VERSION = {VERSION}", "VERSION = 99.0.0"))
     run("git", "-C", tree, "commit", "-q", "-a", "-m", "the next version")
-    check = ("sh", "-eu", "-c", commands("Verify a release"))
+    check = ("sh", "-eu", "-c", commands("Verify a release").replace("make dist", " ".join(DIST)))
     run(*check, cwd=tree)
     for name in ("SHA256SUMS", Path(SBOM).name, Path(TARBALL).name):
         good = (tree / "release" / name).read_bytes()
@@ -218,3 +220,23 @@ def test_version_and_date_agree_everywhere(build):
     debian = run("dpkg-parsechangelog", "-l", ROOT / "packaging/debian/changelog", "-S", "Version").strip()
     named = re.findall(r"keyveto_(\S+)_amd64\.deb", (ROOT / found[3]).read_text(encoding="utf-8"))
     assert set(named) == {debian}
+
+
+@of_a_clone
+def test_one_place_says_where_keyveto_is_to_be_had(tree):
+    """And a release says a real one."""
+    places = {"README.md": f"`git clone {HOMEPAGE} keyveto`", "SECURITY.md": f"<{HOMEPAGE}>",
+              "fleet/ansible/galaxy.yml": f"\nrepository: {HOMEPAGE}\nhomepage: {HOMEPAGE}\n",
+              "packaging/debian/control": f"\nHomepage: {HOMEPAGE}\n",
+              "packaging/debian/watch": f"\n {HOMEPAGE}/releases/ ", "packaging/rpm/keyveto.spec": f" {HOMEPAGE}\n"}
+    for name, text in places.items():
+        assert text in (ROOT / name).read_text(encoding="utf-8"), f"{name} does not have the Makefile's HOMEPAGE"
+    change = f"git grep -lF .invalid -- Makefile packaging {' '.join(places)} | xargs -r sed -i s/[.]invalid/.example/g"
+    for invalid in (True, False):
+        run("sh", "-c", change, cwd=tree)
+        with (tree / "Makefile").open("a", encoding="utf-8") as makefile:
+            makefile.write("# keyveto.invalid\n" * invalid)
+        run("git", "-C", tree, "commit", "-q", "-a", "-m", "places")
+        made = subprocess.run(("make", "-s", "dist"), check=False, cwd=tree, capture_output=True, text=True)
+        assert (made.returncode != 0, "HEAD:Makefile:" in made.stderr) == (invalid, invalid), made.stderr
+        assert (tree / TARBALL).exists() is not invalid
