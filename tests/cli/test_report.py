@@ -224,12 +224,6 @@ def test_what_is_missing_is_told_and_is_status_2(scratch, audit, expected):
     contains(report(path, status=2).stdout, expected.replace("AUDIT", str(path)))
 
 
-def test_a_listed_key_counts_before_what_is_missing(scratch):
-    """As for check, audit and scan."""
-    first = write_audit(scratch / "a.json", header(), listed(), {**END, "listed": 1})
-    report(first, write_audit(scratch / "b.json"), scratch / "none.json", status=1)
-
-
 LONG = b'{"file":"' + b"x" * (3 << 20) + b'"}\n'
 
 
@@ -423,17 +417,6 @@ def test_a_line_of_owners_that_is_none_is_an_error(scratch, line, why):
     equal(done.stdout, "")
 
 
-def test_two_hosts_of_one_name_are_both_told(scratch):
-    """Neither can hide the other."""
-    bad = write_audit(scratch / "a.json", header(time_seconds=1), listed(), {**END, "listed": 1})
-    good = write_audit(scratch / "b.json", header(), END)
-    rows = rows_of("--max-age", "0", bad, good, status=1)
-    equal([(row["finding"], row["file"]) for row in rows if row["finding"] == "twice"],
-          [("twice", str(bad)), ("twice", str(good))])
-    again = write_audit(scratch / "c.json", header(), END)
-    contains(report(good, again, status=2).stdout, "Hosts of the same name\n")
-
-
 def test_a_file_is_the_audit_of_one_host(scratch):
     """A host that writes a second header speaks for itself only."""
     hosts = scratch / "hosts"
@@ -451,17 +434,6 @@ def test_a_file_is_the_audit_of_one_host(scratch):
             assert [row["host"] for row in rows if row["finding"] == "missing"] == ["web2"]
             assert [row["host"] for row in rows if row["finding"] == "cut-off"] == ["web1"] * (number == 3)
     report(write_audit(scratch / "b.json", header(), END, header(host="web2"), END), status=2)
-
-
-def test_an_audit_is_of_one_of_the_expected_hosts(scratch):
-    """The file's name comes first: who collects the audits gives it, and not the host."""
-    hosts = scratch / "hosts"
-    hosts.write_text("web1\nweb2\n", encoding="ascii")
-    audit = write_audit(scratch / "web1.json", header(host="web2"), END)
-    rows = rows_of("--hosts", hosts, audit, status=2)
-    assert [row["host"] for row in rows if row["finding"] == "missing"] == ["web2"]
-    hosts.write_text("WEB2\n", encoding="ascii")
-    assert rows_of("--hosts", hosts, audit, status=0) == []
 
 
 def test_no_host_decides_what_the_key_of_another_is(scratch):

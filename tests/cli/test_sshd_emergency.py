@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: ISC
 """keyveto enable --warn where logins get no verdict, which keeps everybody out: it lets everybody in."""
 
+import contextlib
 import json
+import re
 import subprocess
 
 import pytest
 
 from keys import generate
 from private_logins import comes_in, listening
-from program import contains, copy_programs, equal, keyveto, lacks
+from program import ROOT, attempt, contains, copy_programs, equal, keyveto, lacks
 from server import free_port
-from sshd_machine import INCLUDE, Image, host_key, leaked_filter, restored, this_machine, wrapper
+from sshd_machine import GUARD, INCLUDE, PAM_FOLDER, Image, host_key, leaked_filter, restored, this_machine, wrapper
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -34,57 +36,83 @@ def spoil(machine, how):
     return None if how in ("missing", "large", "huge") else text
 
 
-@pytest.mark.parametrize("how", ("typo", "huge", "missing", "filter", *(
-    pytest.param(how, marks=pytest.mark.long) for how in ("refuses", "large", "list"))))
-def test_a_real_login_comes_in_again(scratch, how):
-    port = free_port()
+@contextlib.contextmanager
+def enforced(scratch):
+    """A machine on which keyveto enforces, what runs its sshd, and what tells whether somebody comes in."""
+    port, mine, account = free_port(), generate(scratch), "kvt-mine"
     config = f"{INCLUDE}Port {port}\nListenAddress 127.0.0.1\nPidFile {scratch}/pid\nPermitRootLogin yes\n"
-    mine = generate(scratch)
     with this_machine(scratch / "machine", config=config) as machine:
-        account = "kvt-mine"
         subprocess.run(["useradd", "--create-home", "--user-group", account], check=True)
         try:
             machine.write(f"/home/{account}/.ssh/authorized_keys", f"{mine.key}\n", 0o644)
             machine.path(f"/home/{account}").chmod(0o755)
             subprocess.run(["chown", "-R", f"{account}:{account}", f"/home/{account}"], check=True)
+            before = machine.settings()
             machine.run("enable", status=0)
-            with listening(scratch, "-h", host_key()):
-                assert comes_in(mine, account, port)
-                stays = spoil(machine, how)
-                assert not comes_in(mine, account, port)
-                before = machine.snapshot()
-                contains(machine.run("enable", "--warn", "--dry-run", status=0).stderr, "nothing is rehearsed")
-                equal(json.loads(machine.run("enable", "--warn", "--dry-run", "--json", status=0).stdout
-                                 .splitlines()[-1])["refused"], None)
-                restored(before, machine.snapshot())
-                done = machine.run("enable", "--warn", status=0)
-                contains(done.stderr, "keyveto: note: ", ": until that is corrected, no key gets a verdict, and ",
-                         "nothing is rehearsed")
-                assert comes_in(mine, account, port), done.stderr
-            said = machine.read(CONF)
-            contains(said, LINES)
-            if stays is not None:
-                assert said.endswith(stays), said
-            large = {"large": LARGE, "huge": LARGE * 5}.get(how)
-            for name in ("kept", "kept2") if large else ():
-                if name == "kept2":     # once more
-                    machine.write(CONF, large)
-                    contains(machine.run("enable", "--warn", status=0).stderr, "kept beside it as keyveto.conf.kept2")
-                equal(machine.read(f"{CONF}.{name}"), large)
-            # What it takes to enforce again.
-            machine.write(CONF, machine.read(CONF).replace("OnHits deny\n", "").replace("OnHits\n", ""))
-            if how == "filter":
-                machine.write(FILTER, leaked_filter())
-            elif how == "list":
-                machine.write(CONF, machine.read(CONF).replace("Blocklist /var/lib/keyveto/lost.dat\n", ""))
-            machine.run("enable", "--warn", status=0)
-            machine.run("enable", status=0)
-            lacks(machine.read(CONF), LINES)
-            with listening(scratch, "-h", host_key()):
-                assert comes_in(mine, account, port)
-            machine.run("disable", status=0)
+            assert machine.settings() != before
+            yield machine, lambda: listening(scratch, "-h", host_key()), lambda: comes_in(mine, account, port)
+            equal(machine.settings(), before)
         finally:
             subprocess.run(["userdel", "--remove", account], capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("how", ("typo", "huge", "missing", "filter", *(
+    pytest.param(how, marks=pytest.mark.long) for how in ("refuses", "large", "list"))))
+def test_a_real_login_comes_in_again(scratch, how):
+    with enforced(scratch) as (machine, running, somebody_comes_in):
+        with running():
+            assert somebody_comes_in()
+            stays = spoil(machine, how)
+            assert not somebody_comes_in()
+            before = machine.snapshot()
+            contains(machine.run("enable", "--warn", "--dry-run", status=0).stderr, "nothing is rehearsed")
+            equal(json.loads(machine.run("enable", "--warn", "--dry-run", "--json", status=0).stdout
+                             .splitlines()[-1])["refused"], None)
+            restored(before, machine.snapshot())
+            done = machine.run("enable", "--warn", status=0)
+            contains(done.stderr, "keyveto: note: ", ": until that is corrected, no key gets a verdict, and ",
+                     "nothing is rehearsed")
+            assert somebody_comes_in(), done.stderr
+        said = machine.read(CONF)
+        contains(said, LINES)
+        if stays is not None:
+            assert said.endswith(stays), said
+        large = {"large": LARGE, "huge": LARGE * 5}.get(how)
+        for name in ("kept", "kept2") if large else ():
+            if name == "kept2":     # once more
+                machine.write(CONF, large)
+                contains(machine.run("enable", "--warn", status=0).stderr, "kept beside it as keyveto.conf.kept2")
+            equal(machine.read(f"{CONF}.{name}"), large)
+        # What it takes to enforce again.
+        machine.write(CONF, machine.read(CONF).replace("OnHits deny\n", "").replace("OnHits\n", ""))
+        if how == "filter":
+            machine.write(FILTER, leaked_filter())
+        elif how == "list":
+            machine.write(CONF, machine.read(CONF).replace("Blocklist /var/lib/keyveto/lost.dat\n", ""))
+        machine.run("enable", "--warn", status=0)
+        machine.run("enable", status=0)
+        lacks(machine.read(CONF), LINES)
+        with running():
+            assert somebody_comes_in()
+        machine.run("disable", status=0)
+
+
+@pytest.mark.parametrize("gone", (GUARD, PAM_FOLDER / "pam_keyveto.so"), ids=("guard", "module"))
+def test_by_hand_somebody_comes_in_where_keyveto_itself_is_gone(scratch, gone):
+    """The lines of docs/locked-out.md, but for the reload: another sshd is started."""
+    text = (ROOT / "docs/locked-out.md").read_text(encoding="utf-8")
+    step = re.search("<!-- step: out -->\n```sh\n(.*?)```", text, re.DOTALL)[1]
+    with enforced(scratch) as (machine, running, somebody_comes_in):
+        machine.path(gone).rename(f"{gone}.away")
+        try:
+            with running():
+                assert not somebody_comes_in()
+            equal(attempt("bash", "-euo", "pipefail", "-c", f"systemctl() {{ [ $2 = ssh ]; }}\n{step}").stderr, "")
+            with running():
+                assert somebody_comes_in()
+        finally:
+            machine.path(f"{gone}.away").rename(machine.path(gone))
+        lacks(attempt("grep", "-rn", "keyveto", "/etc/ssh", "/etc/pam.d").stdout, "keyveto-authorized-keys", ".so")
 
 
 def test_where_keyveto_is_not_in_yet_nothing_changes(scratch):

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Fleets for the page of keyveto-report: the data as it writes it, and the page with it.
 
-Everything comes from a seed, so a failure can be looked at again:
-
-    python3 tests/page/fleets.py --build build --hosts 1000 --keys 50000 >fleet.html
+Everything comes from a seed, so a failure can be looked at again.
 """
 
-import argparse
 import base64
 import datetime
 import functools
@@ -15,7 +12,6 @@ import json
 import random
 import re
 import runpy
-import sys
 from pathlib import Path
 
 MADE = 1795440000  # 2026-11-23 13:20 UTC
@@ -311,19 +307,3 @@ def page(build, data):
         name, *forms = piece.split("|")
         return forms[0 if slots[name] == 1 else 1] if forms else str(slots[name])
     return "".join(fill(piece) if number % 2 else piece for number, piece in enumerate(pieces(build))).encode()
-
-
-def _main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--keys", type=int, default=50000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", choices=["large", "few", "hostile"], default="large")
-    words = parser.parse_args()
-    data = {"large": lambda: large(words.hosts, words.keys, words.seed), "few": few, "hostile": hostile}[words.kind]()
-    sys.stdout.buffer.write(page(words.build, data))
-
-
-if __name__ == "__main__":
-    _main()

@@ -9,15 +9,11 @@ STATES = ["entered", "locked", "listed", "silent", "cut", "nolist", "unguarded",
           "warning", "part", "short"]
 
 
-def is_short(entry):
-    """Whether this is an RSA key that is no good one, listed or not."""
-    return entry["type"].lower() in ("rsa", "ssh-rsa") and 0 < (entry["bits"] or 0) < 2048
-
-
 def all_states(data):
     """What is known of each host, the worst first."""
     entered = {index for index, _ in fleets.entered(data, False)}
-    short = {place[0] for entry in data["keys"] if is_short(entry) for place in entry["places"]}
+    short = {place[0] for entry in data["keys"] for place in entry["places"]
+             if entry["type"].lower() in ("rsa", "ssh-rsa") and 0 < (entry["bits"] or 0) < 2048}
     return [_states_of(host, index in entered, index in short) for index, host in enumerate(data["hosts"])]
 
 
