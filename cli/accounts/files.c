@@ -197,8 +197,12 @@ make_steps(struct run *run)
 			begin_account(run);
 		if (s->tag == OPENER_FILE)
 			break;
-		if (s->tag == OPENER_PROBLEM)
-			report_problem_at(run->r, s->path, 0, s->reason);
+		run->found.links += s->tag == OPENER_NOTHING;
+		if (s->tag == OPENER_PROBLEM || s->tag == OPENER_NOTHING)
+			report_problem_at(run->r, s->path, 0,
+			    s->tag == OPENER_PROBLEM ?
+				s->reason :
+				"symbolic link to nothing");
 		else if (s->tag == OPENER_NOTE && !run->r->quiet)
 			cli_error("note: %s: sshd does not use this file; its "
 				  "keys are audited all the same",
@@ -404,9 +408,8 @@ parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
 	else if (tag == OPENER_PROBLEM)
 		ok = ok && (s.reason = record_copy_text(b)) != NULL;
 	else
-		ok = ok &&
-		    (tag == OPENER_NOTE || tag == OPENER_END ||
-			(tag == OPENER_UNASKED && run->a->asks != NULL));
+		ok = ok && tag >= OPENER_NOTHING && tag <= OPENER_END &&
+		    (tag != OPENER_UNASKED || run->a->asks != NULL);
 	if (ok)
 		add_step(run, &s);
 	else {

@@ -30,6 +30,7 @@ struct audit_readers {
 struct audit_found {
 	const struct account *account;
 	struct report before, after; /* the totals */
+	uint64_t links;		     /* of the problems: links to nothing */
 	bool refused; /* a key that the configuration refuses as listed */
 	bool let_in;  /* another key */
 	bool has_ca;  /* a line with cert-authority */

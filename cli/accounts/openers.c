@@ -87,6 +87,13 @@ begin_record(const struct opener *r, enum opener_tag tag, const char *path)
 }
 
 static void
+send_path(const struct opener *r, enum opener_tag tag, const char *path)
+{
+	begin_record(r, tag, path);
+	record_end(r->records);
+}
+
+static void
 send_problem(const struct opener *r, const char *path, const char *reason)
 {
 	begin_record(r, OPENER_PROBLEM, path);
@@ -127,8 +134,7 @@ copy_if_fuse(int *fdp)
 static void
 send_file(const struct opener *r, const char *path, int fd)
 {
-	begin_record(r, OPENER_FILE, path);
-	record_end(r->records);
+	send_path(r, OPENER_FILE, path);
 	r->files->fd[r->files->n++] = fd;
 }
 
@@ -205,8 +211,7 @@ open_file(const struct opener *r, const char *path)
 
 	err = kv_userfile_open(path, &r->kv, r->pattern.strictmodes, &fd, why);
 	if (err == KV_ERR_INSECURE) {
-		begin_record(r, OPENER_NOTE, why);
-		record_end(r->records);
+		send_path(r, OPENER_NOTE, why);
 		err = kv_userfile_open(path, &r->kv, KV_STRICTMODES_NO, &fd,
 		    why);
 	}
@@ -214,7 +219,7 @@ open_file(const struct opener *r, const char *path)
 	if (err == KV_ERR_SYSTEM && (errno == ENOENT || errno == ENOTDIR)) {
 		/* Somebody meant a link to be a file. */
 		if (lstat(path, &st) == 0)
-			send_problem(r, path, "symbolic link to nothing");
+			send_path(r, OPENER_NOTHING, path);
 		else
 			report_awaited_mount(r, path);
 	} else if (err == KV_ERR_SYSTEM) {
@@ -373,8 +378,7 @@ ask_commands(const struct opener *r, size_t place)
 		snprintf(text, sizeof(text),
 		    "AuthorizedKeysCommand %.1024s: of %.255s: %s", c->as.text,
 		    a->name, why);
-		begin_record(r, OPENER_UNASKED, text);
-		record_end(r->records);
+		send_path(r, OPENER_UNASKED, text);
 	}
 }
 
@@ -420,8 +424,7 @@ open_accounts(struct record_out *out, void *arg)
 	mounts_read(&r->mounts);
 	for (size_t i = r->first; i < r->a->accounts->n; i += r->n) {
 		open_account(r, i);
-		begin_record(r, OPENER_END, "");
-		record_end(r->records);
+		send_path(r, OPENER_END, "");
 		send_packet(r);
 	}
 	mounts_free(&r->mounts);

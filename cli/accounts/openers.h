@@ -17,6 +17,7 @@ struct audit_readers;
 enum opener_tag {
 	OPENER_FILE = 1, /* path; one descriptor */
 	OPENER_PROBLEM,	 /* path, reason */
+	OPENER_NOTHING,	 /* path of a link to nothing */
 	OPENER_NOTE,	 /* text */
 	OPENER_UNASKED,	 /* the same, of a command that gave no answer */
 	OPENER_END,	 /* "": no more of this account */

@@ -42,10 +42,14 @@ count_account(const struct audit_found *found, void *arg)
 	const struct report *before = &found->before, *after = &found->after;
 	const struct account *account = found->account;
 	struct audit_refused *h = arg;
+	const uint64_t problems = after->problems - before->problems,
+		       keyless = problems + found->links -
+	    (after->unjudged - before->unjudged);
 
-	if (after->problems > before->problems &&
-	    !texts_add(&h->unknown, account->name))
+	if (problems > 0 && !texts_add(&h->unknown, account->name))
 		return false;
+	if (keyless > 0 && !administrators_has_any(account))
+		h->keyless += keyless;
 	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
 	h->by_certificate |= found->has_ca && administrators_has_any(account);

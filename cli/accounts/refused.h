@@ -30,6 +30,11 @@ struct audit_refused {
 	size_t listed_cas, refused_cas;
 	struct texts unknown; /* accounts with problems */
 	/*
+	 * Problems that put nobody out: lines without a key, and links to
+	 * nothing, of accounts that are neither root nor administrators.
+	 */
+	uint64_t keyless;
+	/*
 	 * Accounts of whose keys some could not be judged, such as those of a
 	 * file that cannot be read. The accounts are the caller's.
 	 */

@@ -230,14 +230,14 @@ rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 		return CLI_UNCHECKED;
 	print_counts(h);
 	/* Problems with sshd's answers are counted for no account. */
-	if (r.problems > 0)
+	if (r.problems > h->keyless)
 		cli_error("not everything could be judged: there may be more "
 			  "listed keys");
 	for (size_t i = 0; i < h->unasked.n; i++)
 		cli_error("%s; so nobody can know beforehand which of the "
 			  "keys it prints would be refused",
 		    h->unasked.v[i]);
-	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > 0 ||
+	*stopsp = h->n > 0 || h->refused_cas > 0 || r.problems > h->keyless ||
 	    h->unasked.n > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;

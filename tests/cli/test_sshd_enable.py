@@ -110,11 +110,38 @@ def test_no_other_refusal_of_sshd_is_taken_for_granted(scratch, how):
     equal((plan["stops"], plan["accounts"]), (True, [{"account": "kvt-gone", "locked_out": True}]))
 
 
-def test_an_account_that_cannot_be_judged_does_not_count_as_clean(scratch):
+# Lines that sshd ignores, and a link to nothing: what enable cannot judge, and what puts nobody out.
+KEYLESS = {"junk": "junk", "cut": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILis", "link": None}
+
+
+def keyless(image, name, how):
+    home = image.account(name, clean_key(), *([KEYLESS[how]] if KEYLESS[how] else []))
+    if how == "link":
+        (home / ".ssh/authorized_keys").unlink()
+        (home / ".ssh/authorized_keys").symlink_to("nothing")
+
+
+def test_what_lets_nobody_in_stops_enable_for_administrators_alone(scratch):
     image = Image(scratch)
-    home = image.account("alice", clean_key())
-    (home / ".ssh/authorized_keys").unlink()
-    (home / ".ssh/authorized_keys").symlink_to("nothing")
+    for name, how in (("alice", "junk"), ("bob", "cut"), ("mallory", "link")):
+        keyless(image, name, how)
+    done = image.run("enable", status=0)
+    contains(done.stdout, "could not all be judged: alice bob mallory\n")
+    contains(done.stderr, "alice/.ssh/authorized_keys:2: ", "symbolic link to nothing")
+    lacks(done.stderr, "there may be more")
+    image.run("disable", status=0)
+    # There may be keys in what could not be read.
+    image.account("zoe")
+    image.path("/home/zoe/.ssh/authorized_keys").unlink()
+    image.path("/home/zoe/.ssh/authorized_keys").mkdir()
+    must_refuse(image, status=1, says=("could not all be judged: alice bob mallory zoe\n", "there may be more"))
+
+
+@pytest.mark.parametrize("how", KEYLESS)
+def test_an_account_that_cannot_be_judged_does_not_count_as_clean(scratch, how):
+    image = Image(scratch)
+    keyless(image, "alice", how)
+    image.write("/etc/group", image.read("/etc/group") + "sudo:x:27:alice\n")
     done = must_refuse(image, status=1, says=("could not all be judged: alice\n", "--yes"))
     lacks(done.stdout, "refused")
     image.run("enable", "--dry-run", status=0)
