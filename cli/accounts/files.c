@@ -99,6 +99,7 @@ report_line_key(struct run *run, const struct step *file,
 	struct input_key key = {
 		.path = file->path,
 		.line = line->number,
+		.account = r->account,
 		.part = line->is_ca ? KV_PART_CA : KV_PART_KEY,
 		.comment = line->comment,
 		.key = line->key,

@@ -2,9 +2,12 @@
 /* keyveto.conf: whether it is read, and what it makes of a listed key. */
 #include "doctor/doctor.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "accounts/machine.h"
 #include "host/system_file.h"
 #include "tasks/filter.h"
 
@@ -102,12 +105,38 @@ doctor_policy(struct doctor *d)
 		    kv_action_name(c->on_error));
 }
 
+/* Warns of a key of an account that is let in although a list has it. */
+static void
+add_allowed(const struct input_key *key, void *arg)
+{
+	struct doctor *d = arg;
+	const struct kv_judge *judge = &d->judging.judge;
+	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_decision said;
+
+	if (key->account == NULL)
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	if (kv_config_find_allowed(&judge->config, digest, d->now) == NULL)
+		return;
+	judging_key(judge, key, d->now, &said);
+	if (said.verdict == KV_VERDICT_ALLOWED &&
+	    (said.list != NULL || said.filter != NULL))
+		doctor_add(d, DOCTOR_WARNING,
+		    "have that key replaced, and take the line out with "
+		    "keyveto allow --remove",
+		    "%s:%" PRIu64 ": %s's key %s is listed, and an AllowKey "
+		    "line lets it in",
+		    key->path, key->line, key->account, said.fingerprint);
+}
+
 void
 doctor_exceptions(struct doctor *d)
 {
 	const struct kv_config *c = &d->judging.judge.config;
 	const char *lines = cli_plural(c->allowed.n, "line", "lines");
 	size_t past = 0, endless = 0;
+	uint64_t problems = 0;
 
 	for (size_t i = 0; i < c->allowed.n; i++) {
 		past += c->allowed.v[i].day < d->now / DOCTOR_DAY_SECONDS;
@@ -124,4 +153,7 @@ doctor_exceptions(struct doctor *d)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%zu AllowKey %s, %zu without an end date", c->allowed.n,
 		    lines, endless);
+	if (past < c->allowed.n && geteuid() == 0)
+		(void)machine_each_key(&d->judging.judge, NULL, 0, add_allowed,
+		    d, &problems);
 }

@@ -21,6 +21,7 @@
 struct input_key {
 	const char *path;     /* as given, or found in a directory; "-" */
 	uint64_t line;	      /* from 1; 1 for a binary file */
+	const char *account;  /* whose file it is; NULL: it is not known */
 	enum kv_part part;    /* of a certificate: the key, then the CA */
 	struct kv_pubkey key; /* type KV_KEY_NONE: it has only spki */
 	struct kv_span spki;  /* only if the type is KV_KEY_NONE */

@@ -52,6 +52,22 @@ def test_exceptions_past_their_date_are_named(machine):
     contains(expect_all_well()["exceptions"][0]["found"], "1 AllowKey line, 0 without an end date")
 
 
+def test_an_account_with_a_listed_key_that_is_allowed_is_no_well_being(world, machine):
+    alice, bob = world.account("alice"), world.account("bob")
+    for account in (alice, bob):
+        account.authorize("# of old", machine.listed)
+    machine.config(f"AllowKey {(allowed := machine.listed.fingerprint)} until=9999-01-01 not yet")
+    found = expect("exceptions", "warning", *(
+        f"{one.home}/.ssh/authorized_keys:2: {one.name}'s key {allowed} is listed, and an AllowKey line lets it in"
+        for one in (alice, bob)))
+    contains(str(found["exceptions"][-1]["remedy"]), "keyveto allow --remove")
+    machine.config(f"AllowKey {allowed} until=2020-01-01 over")
+    expect("exceptions", "warning", "1 of 1")
+    machine.config(f"AllowKey {machine.clean.fingerprint} until=9999-01-01 not listed")
+    bob.authorize(machine.clean)
+    expect_all_well()
+
+
 def test_filter_missing_truncated_insecure_empty_full(machine):
     gone = ["filter-age", "filter-rate"]
     FILTER.chmod(0o664)
