@@ -15,6 +15,9 @@ static bool
 add_refused(struct audit_refused *h, const struct account *account,
     bool locked_out)
 {
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i].account == account)
+			return true;
 	if (!room_for_one(&h->v, h->n, sizeof(*h->v)))
 		return false;
 	h->v[h->n++] = (struct audit_refused_account){
@@ -29,6 +32,9 @@ add_refused(struct audit_refused *h, const struct account *account,
 static bool
 add_unjudged(struct audit_refused *h, const struct account *account)
 {
+	for (size_t i = 0; i < h->n_unjudged; i++)
+		if (h->unjudged[i] == account)
+			return true;
 	if (!room_for_one(&h->unjudged, h->n_unjudged,
 		sizeof(struct account *)))
 		return false;
@@ -59,35 +65,16 @@ count_account(const struct audit_found *found, void *arg)
 	    audit_table_add(&h->table, "account", account->name, before, after);
 }
 
-static bool
-has_refused(const struct audit_refused *h, const struct account *account)
-{
-	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i].account == account)
-			return true;
-	return false;
-}
-
-static bool
-has_unjudged(const struct audit_refused *h, const struct account *account)
-{
-	for (size_t i = 0; i < h->n_unjudged; i++)
-		if (h->unjudged[i] == account)
-			return true;
-	return false;
-}
-
 bool
 audit_refused_join(struct audit_refused *h, const struct audit_refused *other)
 {
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < other->n; i++)
-		ok = has_refused(h, other->v[i].account) ||
-		    add_refused(h, other->v[i].account, other->v[i].locked_out);
+		ok = add_refused(h, other->v[i].account,
+		    other->v[i].locked_out);
 	for (size_t i = 0; ok && i < other->n_unjudged; i++)
-		ok = has_unjudged(h, other->unjudged[i]) ||
-		    add_unjudged(h, other->unjudged[i]);
+		ok = add_unjudged(h, other->unjudged[i]);
 	for (size_t i = 0; ok && i < other->unasked.n; i++)
 		ok = texts_add_new(&h->unasked, other->unasked.v[i]);
 	if (other->refused_cas > h->refused_cas)

@@ -344,18 +344,13 @@ audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
 static bool
 is_of_its_kind(const struct use *use)
 {
-	switch (use->b->change->kind) {
-	case CHANGE_FILTER:
-		return use->as_filter;
-	case CHANGE_LIST:
-		return use->as_list;
-	case CHANGE_CONFIG:
-		return use->as_config;
-	case CHANGE_NONE:
-	case CHANGE_JUDGED:
-		break;
-	}
-	return false;
+	const bool is[] = {
+		[CHANGE_FILTER] = use->as_filter,
+		[CHANGE_LIST] = use->as_list,
+		[CHANGE_CONFIG] = use->as_config,
+	};
+
+	return is[use->b->change->kind];
 }
 
 /* No login would get a verdict: --yes does not help, either. */
@@ -510,22 +505,16 @@ drop_settled(struct brake *b)
 static void
 report_remedy(const struct brake *b)
 {
-	const char *path = b->change->path;
+	const bool config = b->change->kind == CHANGE_CONFIG;
 
-	if (b->change->silent)
-		return;
-	if (b->change->kind == CHANGE_CONFIG)
-		cli_error("%s: stays as it is. Correct that, or have those "
-			  "keys replaced, and run this again; if this is "
-			  "right, give --yes",
-		    path);
-	else
-		cli_error("%s: %s. Correct that, have those keys replaced, or "
-			  "let single ones in with keyveto allow, and run this "
-			  "again; if this is right, give --yes",
-		    path,
-		    b->target.there ? "the old one stays in use" :
-				      "it is not installed");
+	if (!b->change->silent)
+		cli_error("%s: %s. Correct that, have those keys replaced%s, "
+			  "and run this again; if this is right, give --yes",
+		    b->change->path,
+		    config		? "stays as it is" :
+			b->target.there ? "the old one stays in use" :
+					  "it is not installed",
+		    config ? "" : ", or let single ones in with keyveto allow");
 }
 
 /* Whether HoldIfRefused keeps the file as it is; prints why. */

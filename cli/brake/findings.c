@@ -82,14 +82,12 @@ describe(const struct report *r, const struct input_key *key,
 	char *text;
 
 	if (asprintf(&text,
-		"%s:%" PRIu64 ": %s%s%s %s is newly %s%s%s: %s %s%s%.*s",
-		key->path, key->line, account, *account != '\0' ? "'s " : "",
-		key->part == KV_PART_CA ? "CA" : "key", d->fingerprint,
-		d->verdict == KV_VERDICT_LISTED ? "listed" : "unsupported",
-		d->source[0] != '\0' ? " by source " : "", d->source, key->type,
-		d->action == KV_ACTION_DENY ? "refused when it takes effect" :
-					      "only logged",
-		key->comment.len > 0 ? ", " : "",
+		"%s%s%s (%s:%" PRIu64 ") will be %s: %s %s%s%s%s%.*s", account,
+		*account != '\0' ? "'s " : "",
+		key->part == KV_PART_CA ? "CA" : "key", key->path, key->line,
+		d->action == KV_ACTION_DENY ? "refused" : "logged", key->type,
+		d->fingerprint, d->source[0] != '\0' ? ", listed by " : "",
+		d->source, key->comment.len > 0 ? ", " : "",
 		(int)(key->comment.len < 256 ? key->comment.len : 256),
 		(const char *)key->comment.p) == -1)
 		return NULL;

@@ -54,7 +54,7 @@ report_unjudged(const struct change_hold *hold, const struct brake_held *h)
 	for (size_t i = 0; i < found->n_unjudged; i++) {
 		const struct account *a = found->unjudged[i];
 
-		if (a->uid != 0 && !administrators_has(hold, a))
+		if (administrators_group(hold, a) == NULL)
 			continue;
 		cli_error("%s: not all keys of %s could be compared with %s, "
 			  "for the reason above",
@@ -69,20 +69,18 @@ static bool
 report_too_many(const struct change_hold *hold, const struct brake_held *h)
 {
 	const size_t n = h->found->n;
+	char since[128] = "";
 
 	if (n == 0 || h->together <= hold->accounts)
 		return false;
-	if (h->before == 0)
-		cli_error("%s: %s would refuse keys of %zu accounts, more than "
-			  "HoldIfRefused allows (%" PRIu64 ")",
-		    h->path, h->what, n, hold->accounts);
-	else
-		cli_error("%s: %s would refuse keys of %zu accounts; with "
-			  "those that were refused since somebody last gave "
-			  "--yes, that makes %zu, more than HoldIfRefused "
-			  "allows (%" PRIu64 ")",
-		    h->path, h->what, n, h->together, hold->accounts);
-	return true;
+	if (h->before > 0)
+		snprintf(since, sizeof(since),
+		    "; with those that were refused since somebody last gave "
+		    "--yes, that makes %zu",
+		    h->together);
+	return !cli_error("%s: %s would refuse keys of %zu accounts%s, more "
+			  "than HoldIfRefused allows (%" PRIu64 ")",
+	    h->path, h->what, n, since, hold->accounts);
 }
 
 /* Prints of whom a key is refused that must not be. Returns whether any is. */
@@ -94,12 +92,14 @@ report_administrators(const struct change_hold *hold,
 
 	for (size_t i = 0; i < h->found->n; i++) {
 		const struct account *a = h->found->v[i].account;
+		const char *group = administrators_group(hold, a);
 
-		if (a->uid != 0 && !administrators_has(hold, a))
+		if (group == NULL)
 			continue;
-		cli_error("%s: %s would refuse a key of %s%s", h->path, h->what,
-		    a->name,
-		    a->uid == 0 ? "" : ", who is in a group of HoldIfRefused");
+		cli_error("%s: %s would refuse a key of %s%s%s%s", h->path,
+		    h->what, a->name,
+		    *group != '\0' ? ", an administrator (group " : "", group,
+		    *group != '\0' ? ")" : "");
 		any = true;
 	}
 	return any;

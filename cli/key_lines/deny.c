@@ -264,7 +264,7 @@ print_done(const struct key_lines *q)
 	    q->n == 1	    ? q->key[0].fingerprint :
 		q->stay > 0 ? "(a file of only these keys)" :
 			      "(the same file)");
-	puts("sessions that are open stay open");
+	puts("open sessions stay open: keyveto audit --logins finds them");
 }
 
 /* Whether the arguments after the options go together. False after a message. */

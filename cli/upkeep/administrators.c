@@ -8,24 +8,26 @@
 
 #define GROUPS_MAX 1024
 
-bool
-administrators_has(const struct change_hold *hold,
+const char *
+administrators_group(const struct change_hold *hold,
     const struct account *account)
 {
 	static gid_t of_account[GROUPS_MAX];
 	int n = GROUPS_MAX;
 	const struct group *g;
 
+	if (account->uid == 0)
+		return "";
 	if (getgrouplist(account->name, account->gid, of_account, &n) == -1)
-		return true;
+		return "unknown";
 	for (size_t i = 0; i < hold->n_groups; i++) {
 		if ((g = getgrnam(hold->group[i])) == NULL)
 			continue;
 		for (int j = 0; j < n; j++)
 			if (of_account[j] == g->gr_gid)
-				return true;
+				return hold->group[i];
 	}
-	return false;
+	return NULL;
 }
 
 /* The same for root, and each hold of c, which is whole only if readable. */
@@ -33,11 +35,11 @@ static bool
 is_any(const struct update_conf *c, bool readable,
     const struct account *account)
 {
-	bool found = account->uid == 0 || !readable ||
-	    administrators_has(&c->source[0].hold, account);
+	bool found = !readable;
 
 	for (size_t i = 0; !found && i < c->n; i++)
-		found = administrators_has(&c->source[i].hold, account);
+		found = administrators_group(&c->source[i].hold, account) !=
+		    NULL;
 	return found;
 }
 
@@ -65,7 +67,8 @@ administrators_mark(const struct accounts *accounts,
 	readable = update_conf_read(NULL, &c);
 	for (size_t i = 0; marks != NULL && i < accounts->n; i++)
 		marks[i] = is_any(&c, readable, &accounts->v[i]) ||
-		    (hold != NULL && administrators_has(hold, &accounts->v[i]));
+		    (hold != NULL &&
+			administrators_group(hold, &accounts->v[i]) != NULL);
 	update_conf_free(&c);
 	return marks;
 }

@@ -9,10 +9,10 @@
 #include "host/change.h"
 
 /*
- * Whether the account is in one of the groups of hold. True also if its groups
- * are not known.
+ * Which of the groups of hold the account is in: "" for root, "unknown" if its
+ * groups are not known. NULL: it is no administrator.
  */
-bool administrators_has(const struct change_hold *hold,
+const char *administrators_group(const struct change_hold *hold,
     const struct account *account);
 
 /*

@@ -76,16 +76,16 @@ def test_a_key_that_the_command_prints_for_root_or_an_administrator_holds(here, 
     serve(name, "# comment", f"{bad} laptop")
     ask(here, FORMS[form])
     what = FORMS[form].replace(CHAIN, "")
-    place_of_key = f"AuthorizedKeysCommand {what}:2: "
+    place_of_key = f"AuthorizedKeysCommand {what}:2"
     for words in (("deny", bad.fingerprint), ("list", "add", LIST, here.write("bad.pub", bad))):
-        contains(here.is_held(*words), f"{place_of_key}{name}'s key {bad.fingerprint} is newly listed",
+        contains(here.is_held(*words), f"{name}'s key ({place_of_key}) will be refused: ssh-ed25519 {bad.fingerprint}",
                  f"would refuse a key of {name}")
     offer(place, bad)
-    contains(place.run(status=2).trouble, f"{place_of_key}{name}'s key", "the old one stays in use")
+    contains(place.run(status=2).trouble, f"{name}'s key ({place_of_key}) will be", "the old one stays in use")
     keyveto("list", "add", "--yes", LIST, here.write("bad.pub", bad), status=0)
     if form != "behind the guard":
         done = keyveto("sshd", "enable", status=1)
-        contains(done.stdout + done.stderr, f"{place_of_key}listed: ", f"would be refused of: {name}\n", "--yes")
+        contains(done.stdout + done.stderr, f"{place_of_key}: listed: ", f"would be refused of: {name}\n", "--yes")
         lacks(done.stderr, "nobody can know")
     asked = set(CALLS.read_text(encoding="ascii").split())
     equal(asked, {"root", "alice"})

@@ -43,13 +43,14 @@ def words_of(here, command, key):
 
 def refuse_root(here):
     key = here.authorize_root(here.world.clean, here.world.bad)
-    return here.write("bad.pub", here.world.bad), [f"{key}:2: root's key {here.world.bad.fingerprint} is newly listed",
+    return here.write("bad.pub", here.world.bad), [f"root's key ({key}:2) will be refused: ssh-ed25519 ",
+                                                   here.world.bad.fingerprint,
                                                    "the new one would refuse a key of root"]
 
 
 def refuse_last(here):
     here.administrator().authorize(here.world.bad)
-    return here.write("bad.pub", here.world.bad), ["the new one would refuse a key of alice, who is in a group"]
+    return here.write("bad.pub", here.world.bad), ["the new one would refuse a key of alice, an administrator (group"]
 
 
 def refuse_ca(here):
@@ -129,8 +130,8 @@ def test_the_key_of_another_account_is_named_and_refused(here):
     alice = here.world.account("alice")
     alice.authorize(f"{here.world.bad} laptop")
     said = keyveto("list", "add", LIST, alice.keys_path, status=0).stderr
-    contains(said, f"{alice.keys_path}:1: alice's key {here.world.bad.fingerprint} is newly listed by source id0: "
-             "ssh-ed25519 refused when it takes effect, laptop", "1 added")
+    contains(said, f"alice's key ({alice.keys_path}:1) will be refused: ssh-ed25519 "
+             f"{here.world.bad.fingerprint}, listed by id0, laptop", "1 added")
     # It is known then.
     second = keys.generate(here.scratch).key
     lacks(keyveto("list", "add", LIST, here.write("second.pub", second), status=0).stderr, "alice")
@@ -156,7 +157,7 @@ def test_holdifrefused_of_the_settings_counts(here):
     here.configure("Nonsense", path=SETTINGS)
     contains(here.is_held("list", "add", LIST, key), "would refuse a key of root")
     here.configure("HoldIfRefused never", path=SETTINGS)
-    contains(keyveto("list", "add", LIST, key, status=0).stderr, f"{root}:1: root's key", "1 added")
+    contains(keyveto("list", "add", LIST, key, status=0).stderr, f"root's key ({root}:1) will", "1 added")
 
 
 def test_exceptions_and_warnings_refuse_nobody(here):
@@ -167,7 +168,7 @@ def test_exceptions_and_warnings_refuse_nobody(here):
     here.is_held("filter", "add", FILTER, key)
     here.configure(*names, "OnProbable warn")
     here.is_held("list", "add", LIST, key)
-    contains(keyveto("filter", "add", FILTER, key, status=0).stderr, "only logged", "1 added")
+    contains(keyveto("filter", "add", FILTER, key, status=0).stderr, "will be logged", "1 added")
     here.configure(*names, f"AllowKey {here.world.bad.fingerprint} a trial")
     said = keyveto("list", "add", LIST, key, status=0).stderr
     equal(said.count("\n"), 1, said)

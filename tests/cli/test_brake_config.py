@@ -52,7 +52,7 @@ def test_a_change_of_keyveto_conf_that_refuses_root_is_held(here, change):
     here.configure(*(line.format(here.world.bad.fingerprint) for line in before))
     was = here.snapshot()
     said = edit(here, script, status=2)
-    contains(said, f"{root}:2: root's key {here.world.bad.fingerprint} is newly listed",
+    contains(said, f"root's key ({root}:2) will be refused: ssh-ed25519 {here.world.bad.fingerprint}",
              f"{CONFIG}: the change would refuse a key of root", "--yes saves it all the same")
     equal(here.snapshot(), was)
     contains(edit(here, script, "--yes", status=0), "would refuse a key of root")
@@ -74,7 +74,7 @@ def test_an_allowkey_line_that_ends_earlier_is_asked_about(here, command):
         here.configure(f"Blocklist {LIST}", f"AllowKey {mine}{before} a trial")
         for date in days[:2]:
             was = here.snapshot()
-            contains(end(date, status=2), f"{root}:2: root's key {mine} is newly listed",
+            contains(end(date, status=2), f"root's key ({root}:2) will be refused: ssh-ed25519 {mine}",
                      f"{CONFIG}: the change would refuse a key of root", "--yes")
             equal(here.snapshot(), was)
         contains(end(days[1], "--yes", status=0), "would refuse a key of root")
@@ -92,7 +92,7 @@ def test_an_exception_with_an_end_beside_a_new_list_is_asked_about(here):
     root, mine, tomorrow = list_key(here), here.world.bad.fingerprint, day(1)
     here.configure(f"Filter {FILTER}")
     script = f"printf 'Blocklist {LIST}\\nAllowKey {mine} until={tomorrow}\\n' >>\"$1\""
-    contains(edit(here, script, status=2), f"{root}:2: root's key {mine} is newly listed")
+    contains(edit(here, script, status=2), f"root's key ({root}:2) will be refused: ssh-ed25519 {mine}")
     equal(edit(here, script.replace(f" until={tomorrow}", ""), status=0), "")
 
 
@@ -233,7 +233,8 @@ def test_allow_remove_is_held(here):
     root = list_key(here)
     fingerprint = here.world.bad.fingerprint
     here.configure(f"Blocklist {LIST}", f"AllowKey {fingerprint} a trial")
-    contains(here.is_held("allow", "--remove", fingerprint), f"{root}:2: root's key {fingerprint} is newly listed",
+    contains(here.is_held("allow", "--remove", fingerprint),
+             f"root's key ({root}:2) will be refused: ssh-ed25519 {fingerprint}",
              f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
     contains(keyveto("allow", "--remove", fingerprint, "--yes", status=0).stdout, "taken out: ")
     # Exceptions come and change freely, and so do those that no key of here needs.
@@ -253,4 +254,4 @@ def test_allow_remove_of_another_accounts_key_is_made(here):
     alice.authorize(here.world.bad)
     fingerprint = here.world.bad.fingerprint
     here.configure(f"Blocklist {LIST}", f"AllowKey {fingerprint} a trial")
-    contains(keyveto("allow", "--remove", fingerprint, status=0).stderr, f"{alice.keys_path}:1: alice's key")
+    contains(keyveto("allow", "--remove", fingerprint, status=0).stderr, f"alice's key ({alice.keys_path}:1) will")

@@ -89,7 +89,7 @@ def test_a_list_that_another_configuration_refuses_by_is_held(here, source):
     # Nobody reads the other one yet.
     spare = here.scratch / "spare"
     spare.write_bytes(LIST.read_bytes())
-    contains(keyveto("list", "add", LIST, key, status=0).stderr, "only logged", "1 added")
+    contains(keyveto("list", "add", LIST, key, status=0).stderr, "will be logged", "1 added")
     LIST.write_bytes(spare.read_bytes())
     SOURCES[source](here)
     contains(here.is_held("list", "add", LIST, key), "root's key", "would refuse a key of root")
@@ -138,7 +138,7 @@ def test_a_key_that_several_configurations_refuse_is_named_once(here):
     here.configure(f"Blocklist {LIST}", path=OTHER)
     guard(here)
     said = here.is_held("list", "add", LIST, here.write("bad.pub", here.world.bad))
-    equal((said.count(f"{root}:1: "), said.count("would refuse a key of root")), (1, 1), said)
+    equal((said.count(f"root's key ({root}:1) "), said.count("would refuse a key of root")), (1, 1), said)
 
 
 def test_a_second_sshd_has_a_guard_of_its_own(here):

@@ -78,7 +78,7 @@ def test_a_key_of_root_holds_whatever_revoked_keys_are(here, place, scratch, sha
                 equal(comes_in(bad, "root", ports[0]), shape in ENTERS)
         key = here.write("bad.pub", bad.key)
         for words in (("deny", bad.key.fingerprint), ("list", "add", LIST, key)):
-            contains(here.is_held(*words), f"{root}:2: root's key {bad.key.fingerprint} is newly listed",
+            contains(here.is_held(*words), f"root's key ({root}:2) will be refused: ssh-ed25519 {bad.key.fingerprint}",
                      "would refuse a key of root")
         place.update()
         place.publisher.serve(listing(sshkey.parse_line(str(bad.key).encode()), source=1, n=1000),

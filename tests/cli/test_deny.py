@@ -265,21 +265,21 @@ def test_a_key_of_root_is_refused_only_with_yes(scratch):
         root = here.authorize_root(here.world.clean, here.world.bad)
         mine = here.world.bad.fingerprint
         here.configure(f"Filter {FILTER}", "OnError allow")
-        contains(here.is_held("deny", mine), f"{root}:2: root's key {mine} is newly listed",
+        contains(here.is_held("deny", mine), f"root's key ({root}:2) will be refused: ssh-ed25519 {mine}",
                  f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
         other = keys.generate(here.scratch).key
         equal(keyveto("deny", other.fingerprint, status=0).stderr, "")
-        contains(here.is_held("deny", "--since", day(1), mine), f"root's key {mine} is newly listed", "give --yes")
+        contains(here.is_held("deny", "--since", day(1), mine), f"will be refused: ssh-ed25519 {mine}", "give --yes")
         keyveto("deny", "--since", day(1), other.fingerprint, status=0)
         keyveto("deny", "--since", day(1), mine, "--yes", status=0)
         # Each day counts: on the last one an AllowKey line helps no more.
         here.configure(f"Filter {make_filter(scratch / 'bad.pkbf', here.world.bad)}", "OnError allow",
                        f"AllowKey {mine} until=2030-01-01", f"DenyKey {other.fingerprint} since=2100-01-01")
-        contains(here.is_held("deny", "--since", day(1), mine), f"root's key {mine} is newly listed")
+        contains(here.is_held("deny", "--since", day(1), mine), f"will be refused: ssh-ed25519 {mine}")
         here.configure(f"Filter {FILTER}", "OnError allow", f"DenyKey {mine} since={day(1)}")
         # What was agreed to is not asked again.
         keyveto("deny", "--since", day(1), keys.generate(here.scratch).key.fingerprint, status=0)
-        contains(keyveto("deny", mine, "--yes", status=0).stderr, f"root's key {mine} is newly listed")
+        contains(keyveto("deny", mine, "--yes", status=0).stderr, f"refused: ssh-ed25519 {mine}, listed by DenyKey")
         keyveto("deny", "--remove", mine, status=0)
         contains(keyveto("deny", "--remove", mine, "--yes", status=2).stderr, "neither --since nor --yes")
 
@@ -290,5 +290,6 @@ def test_a_key_of_an_account_that_no_list_has_is_refused(scratch):
     with machine(scratch) as here:
         path = here.world.account("bob").authorize(here.world.clean)
         done = keyveto("deny", here.world.clean.fingerprint, "x", status=0)
-        contains(done.stderr, f"{path}:1: ", here.world.clean.fingerprint, "newly listed")
+        contains(done.stderr, f"bob's key ({path}:1) will be refused: ssh-ed25519 {here.world.clean.fingerprint}")
+        contains(done.stdout, "open sessions stay open: keyveto audit --logins finds them\n")
         contains(done.stdout, f"is refused\n{NOT_YET}")

@@ -97,7 +97,7 @@ def test_a_list_is_held_if_root_comes_in_with_its_key_from_anywhere(place, world
                 for server in ("127.0.0.1", "127.0.0.3") if comes_in(bad, "root", port, client, server)}
     if came:
         serve(place, world.bad)
-        contains(place.run(status=2).trouble, f"{there}:1: root's key {world.bad.fingerprint} is newly listed",
+        contains(place.run(status=2).trouble, f"root's key ({there}:1) will be refused: ", world.bad.fingerprint,
                  "the new one would refuse a key of root", "the old one stays in use")
         return
     serve(place, world.bad)
@@ -112,7 +112,7 @@ def test_a_listed_ca_that_is_trusted_by_origin_holds_the_list(place, world, matc
     CONFIG.write_text(f"TrustedUserCAKeys none\nMatch {match}\n TrustedUserCAKeys {ca}\n", encoding="ascii")
     place.update()
     serve(place, world.bad)
-    contains(place.run(status=2).trouble, f"{ca}:1: CA {world.bad.fingerprint} is newly listed",
+    contains(place.run(status=2).trouble, f"CA ({ca}:1) will be refused: ssh-ed25519 {world.bad.fingerprint}",
              "the new one would refuse all certificates of 1 CA in TrustedUserCAKeys")
 
 

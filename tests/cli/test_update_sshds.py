@@ -69,7 +69,7 @@ def test_a_list_is_held_if_root_comes_in_by_another_sshd(place, world, bad, scra
         result = place.run("--dry-run", status=2 if came else 0)
     messages = result.trouble
     if came:
-        contains(messages, f"{there}:1: root's key {world.bad.fingerprint} is newly listed",
+        contains(messages, f"root's key ({there}:1) will be refused: ssh-ed25519 {world.bad.fingerprint}",
                  "the new one would refuse a key of root")
     else:
         lacks(messages, "root", UNSEEN)

@@ -70,7 +70,7 @@ def test_a_lookup_of_the_brake_that_is_taken_over_has_no_power(here, exploits, k
     """Of a file that somebody else made."""
     could, names, done = exploits[kind].run(kind, "merge", path, path, candidate(here, path))
     equal((names, could), ({"keyveto-reader"}, POWERS[kind]), done)
-    contains(done.stderr.decode(), f"root's key {here.world.bad.fingerprint} is newly listed",
+    contains(done.stderr.decode(), f"will be refused: ssh-ed25519 {here.world.bad.fingerprint}",
              "the new one would refuse a key of root")
     equal(done.returncode, 2)
 
@@ -203,8 +203,8 @@ def test_a_reader_can_lie_about_keys_and_no_more(here, merge):
     before = LIST.read_bytes()
     status, said = merge("answer(verdict=1, action=0, lists=1, source=b'own', named=number(1) + text(b'own'), "
                          "reason=b'\\x1b[2J')")
-    contains(said, f"root's key {here.world.clean.fingerprint} is newly listed by source own",
-             f"root's key {here.world.bad.fingerprint} is newly listed by source own", "would refuse a key of root")
+    contains(said, f"will be refused: ssh-ed25519 {here.world.clean.fingerprint}, listed by own",
+             f"will be refused: ssh-ed25519 {here.world.bad.fingerprint}, listed by own", "would refuse a key of root")
     equal((status, LIST.read_bytes()), (2, before), said)
     status, said = merge("answer(verdict=0, reason=b'\\x1b[2J')")
     contains(said, ":1: \\x1b[2J", "not all keys of root could be compared")

@@ -268,7 +268,7 @@ def hold_reasons(stderr, draw):
             reasons.append(reason_of(line, draw))
         elif "could be compared" in line:
             reasons += [f"not judged: {reason_of(one, draw)}" for one in problems] or [reason_of(line, draw)]
-        elif "newly listed" not in line:
+        elif ") will be " not in line:
             problems.append(line)
     return list(dict.fromkeys(reasons)) or [reason_of(stderr, draw)]
 
