@@ -21,7 +21,7 @@
 /* What the file had. */
 struct found {
 	int error;	      /* errno of a read */
-	uint64_t bad_line;    /* the first with half a fingerprint; 0: none */
+	uint64_t bad_line;    /* the first with half of one, or MD5; 0: none */
 	uint64_t key_line;    /* the first with a key; 0: none */
 	uint64_t others;      /* lines without any that say something */
 	uint64_t first_other; /* the number of the first of these */
@@ -158,6 +158,9 @@ read_line(struct kv_span text, uint64_t number, struct found *f)
 		return;
 	}
 	any = tell_digests(text);
+	if (any == FINGERPRINTS_NONE &&
+	    memmem(text.p, text.len, "MD5:", 4) != NULL)
+		any = FINGERPRINTS_BAD;
 	if (any == FINGERPRINTS_BAD && f->bad_line == 0)
 		f->bad_line = number;
 	if (any == FINGERPRINTS_NONE && f->others++ == 0)

@@ -79,8 +79,8 @@ find_fingerprints(const char *shown, int fd, struct fingerprints *f)
 		return cli_error("%s: %s", shown, strerror(f->error));
 	if (f->bad_line != 0)
 		return cli_error_at(shown, f->bad_line,
-		    "not a fingerprint behind SHA256:; it has 43 characters of "
-		    "base64");
+		    "not SHA256: and 43 characters: type ssh-keygen -l -E "
+		    "sha256 -f KEY.pub");
 	return true;
 }
 

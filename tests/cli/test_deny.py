@@ -156,6 +156,14 @@ def test_the_owner_of_a_key_does_not_choose_which_one_is_refused(scratch):
     equal(world.text, SAMPLE)
 
 
+def test_an_md5_fingerprint_in_a_file_gets_the_form_that_is_needed(scratch):
+    World(scratch)
+    path = scratch / "marks"
+    for line in ("MD5:" + "aa:" * 15 + "aa", "256 MD5:" + "bb:" * 15 + "bb someone (ED25519)", "SHA256:short"):
+        path.write_text(f"# banned\n{line}\n", encoding="ascii")
+        contains(keyveto("deny", path, status=2).stderr, f"{path}:2: not SHA256: and 43 characters: type ssh-keygen -l")
+
+
 def test_fingerprints_beside_keys_in_a_line_of_json_are_refused(scratch):
     """Else some of what is named would not be denied. A key's own fingerprint, and what its owner wrote, are none."""
     world = World(scratch)
