@@ -70,7 +70,8 @@ replace_commit(struct replace *r)
 	struct kv_bytes b;
 	int error;
 
-	record_add(o, R_FLAG(r->keep_beside), R_FLAG(r->readable));
+	record_add(o, R_FLAG(r->keep_beside), R_FLAG(r->readable),
+	    R_STRING(r->sources != NULL ? r->sources : ""));
 	/* The front sees that nobody can write it any more, or makes a copy. */
 	close(r->fd);
 	r->fd = -1;

@@ -224,6 +224,14 @@ name_source(const struct adding *a, const char *path)
 static bool
 commit(const struct adding *a, const char *path)
 {
+	char named[KV_SOURCE_NAME_BYTES + 8];
+
+	/* The keys of other sources are no news. */
+	if (a->o->name != NULL) {
+		snprintf(named, sizeof(named), "%" PRIu64 " %s\n", a->o->id,
+		    a->o->name);
+		writer.file.sources = named;
+	}
 	return list_writer_commit(&writer) && name_source(a, path);
 }
 

@@ -630,6 +630,7 @@ may_take_effect(struct replace *r)
 		.what = r->change == CHANGE_CONFIG ? "the change" :
 						     "the new one",
 		.via = r->via,
+		.sources = r->sources,
 		.yes = r->yes,
 	};
 	struct change_effect e;

@@ -61,8 +61,8 @@ struct replace {
 	 * replaced, unless it is empty or kept beside: it may be anything.
 	 */
 	enum change_kind change;
-	const char *via;	      /* the command, for struct change */
-	bool yes;		      /* --yes was given */
+	const char *via, *sources; /* the command, and more of struct change */
+	bool yes;		   /* --yes was given */
 	char kept_name[NAME_MAX + 1]; /* NAME.kept, NAME.kept2...; "" before */
 };
 

@@ -13,7 +13,7 @@
 #define CLI_WIRE_WORKING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define WORKING_VERSION 4
+#define WORKING_VERSION 5
 
 /* The longest path or text of a record. */
 #define WORKING_TEXT_BYTES 32768

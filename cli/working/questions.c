@@ -414,15 +414,18 @@ static bool
 answer_commit(struct questions *q, struct kv_bytes b)
 {
 	struct replace *r = &q->replace;
+	char sources[WORKING_TEXT_BYTES];
 	bool ok;
 
-	if (!record_get_all(&b, R_FLAG(r->keep_beside), R_FLAG(r->readable)) ||
+	if (!record_get_all(&b, R_FLAG(r->keep_beside), R_FLAG(r->readable),
+		R_TEXT(sources)) ||
 	    r->fd == -1)
 		return false;
 	/* As all commands want it that write files. */
 	r->root_only = true;
 	r->change = find_change(q, r->path);
 	r->via = q->argv[0];
+	r->sources = *sources != '\0' ? sources : NULL;
 	r->yes = has_yes(q);
 	ok = replace_detach(r) && replace_commit(r);
 	if (r->is_done)

@@ -137,6 +137,13 @@ def test_the_key_of_another_account_is_named_and_refused(here):
     lacks(keyveto("list", "add", LIST, here.write("second.pub", second), status=0).stderr, "alice")
 
 
+def test_a_new_name_of_a_source_is_said(here):
+    alice = here.world.account("alice")
+    alice.authorize(here.world.bad)
+    contains(keyveto("list", "add", LIST, "--id", 7, "--name", "own", alice.keys_path, status=0).stderr,
+             f"{here.world.bad.fingerprint}, listed by own\n")
+
+
 def test_a_file_that_is_no_filter_any_more_is_refused(here):
     """A filter whose place an exact list takes is an error in each login."""
     here.authorize_root(here.world.clean)
