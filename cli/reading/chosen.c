@@ -97,7 +97,7 @@ chosen_open_partly(struct judging *j, const struct cli_judge_options *o,
 	}
 	if (o->found && has_no_list(&j->judge)) {
 		*partlyp = true;
-		cli_error("no list is installed yet: type keyveto update");
+		cli_error("no list is installed yet: type keyveto setup");
 		return true;
 	}
 	*partlyp = !report_unread(&j->judge);

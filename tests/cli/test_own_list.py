@@ -199,7 +199,7 @@ def test_without_any_list_each_says_what_to_type(user):
     add_demo_key(user)
     done = user.run("check", status=2)
     contains(done.stderr, f"keyveto: checking {user.ssh} with no list\n",
-             "keyveto: no list is installed yet: type keyveto update\n")
+             "keyveto: no list is installed yet: type keyveto setup\n")
     lacks(done.stderr, "No such file")
     user.publisher.site.pages.clear()
     done = user.update(status=2)
@@ -391,7 +391,7 @@ def test_root_without_a_configuration_gets_the_free_list(user):
     shutil.rmtree(state, ignore_errors=True)
     shutil.rmtree(CONFIG.parent, ignore_errors=True)
     equal(as_root(user, "check", status=2).stderr.splitlines()[0],
-          "keyveto: no list is installed yet: type keyveto update")
+          "keyveto: no list is installed yet: type keyveto setup")
     as_root(user, "update", "--dry-run", status=2)
     assert not state.exists()
     for line in ("AllowedSigners /etc/keyveto/signers", f"Target {listed}", "Format badkeys"):
