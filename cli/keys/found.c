@@ -12,7 +12,8 @@
 void
 found_problem(struct found *f, uint64_t line, const char *reason)
 {
-	const struct input_problem p = { f->path, line, .reason = reason };
+	const struct input_problem p = { f->path, line, .reason = reason,
+		.archive = f->archive };
 
 	f->n++;
 	f->sink->problem(&p, f->sink->arg);
@@ -23,7 +24,7 @@ found_unknown_type(struct found *f, struct kv_span type)
 {
 	char name[KV_KEYTYPE_NAME_BYTES];
 	const struct input_problem unknown = { f->path, f->line, true, name,
-		kv_strerror(KV_ERR_TYPE_UNKNOWN) };
+		kv_strerror(KV_ERR_TYPE_UNKNOWN), false };
 
 	snprintf(name, sizeof(name), "%.*s", (int)type.len,
 	    (const char *)type.p);

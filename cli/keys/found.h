@@ -14,6 +14,7 @@ struct found {
 	const char *path;
 	uint64_t line; /* number of the line that is being read */
 	uint64_t n;    /* keys and problems so far */
+	bool archive;  /* the problem is one, as in struct input_problem */
 };
 
 void found_problem(struct found *f, uint64_t line, const char *reason);

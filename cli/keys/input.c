@@ -191,7 +191,9 @@ enter_form(struct reader *r)
 	}
 	/* sshd reads any file as text: keys on lines in it count, too. */
 	if ((name = unpack_foreign(start)) != NULL) {
+		r->lines.found.archive = r->lines.walked;
 		found_problem(&r->lines.found, 0, name);
+		r->lines.found.archive = false;
 		r->lines.walked = true;
 	} else if (!r->lines.walked && start.len >= sizeof(krl_magic) &&
 	    memcmp(start.p, krl_magic, sizeof(krl_magic)) == 0) {

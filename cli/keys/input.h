@@ -42,6 +42,7 @@ struct input_problem {
 	bool unknown_type;  /* a well-formed key of an unknown type */
 	const char *type;   /* if unknown_type: its name, untrusted */
 	const char *reason; /* may hold untrusted bytes */
+	bool archive;	    /* in a folder: only so many are told */
 };
 
 /* A reader's memory, kept from file to file. Zeros; see input_room_free. */

@@ -3,6 +3,7 @@
 #include "keys/lines.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,11 +182,33 @@ look_behind_nul(struct lines *l, struct kv_span text)
 		    (struct kv_span){ nul, (size_t)(text.p + text.len - nul) });
 }
 
+/* The comment of a line; of known_hosts, its hosts come first. */
+static struct kv_span
+name_line(const struct lines *l, const struct shape *s, char *buf, size_t cap)
+{
+	const struct kv_span hosts = s->line.options, comment = s->line.comment;
+	const bool hashed = hosts.len > 0 && hosts.p[0] == '|';
+
+	/* Elsewhere, a host looks like an option. */
+	if (hosts.len == 0 || l->plain ||
+	    !(hashed || s->revoked || strstr(l->found.path, "known_hosts")))
+		return comment;
+	snprintf(buf, cap, "%.*s%s%s%.*s",
+	    hashed ? 6 : (int)(hosts.len < cap / 2 ? hosts.len : cap / 2),
+	    hashed ? "hashed" : (const char *)hosts.p,
+	    s->revoked ? " (revoked here)" : "", comment.len > 0 ? " " : "",
+	    (int)comment.len, (const char *)comment.p);
+	return (struct kv_span){ (const uint8_t *)buf, strlen(buf) };
+}
+
 /* Reports the key of a line, and those behind it. */
 static void
 tell_key(struct lines *l, const struct shape *s, struct kv_span text)
 {
-	found_key(&l->found, l->found.line, &s->line.key, s->line.comment);
+	char hosts[1024];
+
+	found_key(&l->found, l->found.line, &s->line.key,
+	    name_line(l, s, hosts, sizeof(hosts)));
 	mention_drop(&l->mention);
 	/* To sshd, a key in a comment is none. */
 	if (!l->plain && (s->in_text || l->kind.is == KIND_TEXT))
@@ -210,6 +233,7 @@ is_bad_key(const struct lines *l, struct kv_span text, const struct shape *s)
 static void
 read_other(struct lines *l, struct kv_span text, const struct shape *s)
 {
+	const uint64_t told = l->found.n;
 	size_t found = 0;
 
 	l->keyless++;
@@ -224,6 +248,9 @@ read_other(struct lines *l, struct kv_span text, const struct shape *s)
 	l->silent = false;
 	if (found > 0 || shape_is_opening(text))
 		kind_decide(&l->kind, KIND_TEXT, &l->found);
+	/* There, options stand between the name and the key. */
+	if (l->found.n > told && strstr(l->found.path, "allowed_signers"))
+		return;
 	if ((l->kind.is == KIND_LINES && !l->walked) ||
 	    (found == 0 && !s->keyless))
 		found_problem(&l->found, l->found.line, kv_strerror(s->err));

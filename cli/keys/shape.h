@@ -23,6 +23,7 @@ struct shape {
 	 * those of another text: "- ", "key: ".
 	 */
 	bool in_text;
+	bool revoked; /* the marker of known_hosts is @revoked */
 	/* Of SHAPE_BLANK: behind a NUL, or in a macro of C, there is more. */
 	bool has_more;
 	/* Of SHAPE_OTHER: */

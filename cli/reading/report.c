@@ -29,22 +29,6 @@ decide(const struct report *r, const struct kv_judge *judge,
 	(r->decide != NULL ? r->decide : input_judge)(judge, key, r->now, d);
 }
 
-/* Whether r->known says as much of the key as d does, or more. */
-static bool
-is_known(const struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
-{
-	struct kv_decision known;
-
-	if (r->known == NULL)
-		return false;
-	decide(r, r->known, key, &known);
-	return known.verdict == KV_VERDICT_LISTED &&
-	    (known.action == KV_ACTION_DENY ||
-		(d->verdict == KV_VERDICT_LISTED &&
-		    d->action != KV_ACTION_DENY));
-}
-
 static void
 print_note(const struct report *r, const struct input_problem *note)
 {
@@ -207,8 +191,6 @@ report_decided(struct report *r, const struct input_key *key,
 		count_by_action(r, key, d);
 		return;
 	}
-	if (is_known(r, key, d))
-		return;
 	r->usable += d->verdict != KV_VERDICT_LISTED &&
 	    d->verdict != KV_VERDICT_ERROR && d->action != KV_ACTION_DENY;
 	switch (d->verdict) {
@@ -221,10 +203,6 @@ report_decided(struct report *r, const struct input_key *key,
 	case KV_VERDICT_LISTED:
 		r->listed++;
 		r->refused += d->action == KV_ACTION_DENY;
-		if (r->on_listed != NULL) {
-			r->on_listed(r, key, d);
-			return;
-		}
 		wanted = true;
 		break;
 	case KV_VERDICT_UNSUPPORTED:
@@ -240,8 +218,6 @@ report_decided(struct report *r, const struct input_key *key,
 		}
 		wanted = true;
 		count_unjudged(r, key, d);
-		if (r->on_unjudged != NULL)
-			return;
 		break;
 	}
 	if (r->quiet || !wanted)
@@ -353,7 +329,10 @@ report_problem(struct report *r, const struct input_problem *problem)
 		r->on_unjudged(problem);
 	if (r->on_key != NULL || r->on_unjudged != NULL)
 		return;
-	print_problem(r, problem);
+	if (problem->archive && !r->all && !r->json && !r->quiet)
+		r->archives++;
+	else
+		print_problem(r, problem);
 }
 
 void
@@ -372,6 +351,10 @@ report_problem_at(struct report *r, const char *path, uint64_t line,
 void
 report_summary(const struct report *r)
 {
+	if (r->archives > 0)
+		cli_error("%" PRIu64 " %s not looked into; --all names them",
+		    r->archives,
+		    cli_plural(r->archives, "archive was", "archives were"));
 	fprintf(r->err,
 	    "keyveto: %" PRIu64 " key%s %s %" PRIu64 " %s%s: %" PRIu64
 	    " listed, %" PRIu64 " clean",

@@ -48,14 +48,9 @@ struct report {
 	bool quiet;   /* print only errors */
 	bool servers; /* files counts servers (scan) */
 	bool partly; /* why there is no verdict is known: print no key for it */
-	FILE *out, *err;     /* findings; messages */
-	const char *account; /* audit: the file is of it; else NULL */
-	/*
-	 * Keys that this judge refuses already, or lists without refusing them
-	 * where judge does the same, are neither printed nor counted by their
-	 * verdict. NULL: none.
-	 */
-	const struct kv_judge *known;
+	FILE *out, *err;	      /* findings; messages */
+	const char *account;	      /* audit: the file is of it; else NULL */
+	const struct kv_judge *known; /* of by_action; or NULL */
 	/*
 	 * Counts by the action: a key that judge refuses as listed, or for its
 	 * unknown type, is listed. One that it lets in is not counted, nor one
@@ -68,7 +63,7 @@ struct report {
 	 */
 	struct weak *weak;
 	const size_t *row; /* audit: which row its table gets next; or NULL */
-	/* Is given listed keys, instead of printing them. NULL: none. */
+	/* With by_action, is given listed keys. NULL: nobody is. */
 	void (*on_listed)(const struct report *r, const struct input_key *key,
 	    const struct kv_decision *d);
 	/*
@@ -117,6 +112,7 @@ struct report {
 	 * certificate counts once, if both of its keys do.
 	 */
 	uint64_t usable;
+	uint64_t archives; /* of the problems: they are not printed */
 };
 
 /* Its totals in a record, on both sides. */
@@ -124,7 +120,7 @@ struct report {
 	R_ANY((r)->files), R_ANY((r)->keys), R_ANY((r)->listed), \
 	    R_ANY((r)->refused), R_ANY((r)->allowed), R_ANY((r)->clean), \
 	    R_ANY((r)->unsupported), R_ANY((r)->problems), \
-	    R_ANY((r)->unjudged), R_ANY((r)->usable)
+	    R_ANY((r)->unjudged), R_ANY((r)->usable), R_ANY((r)->archives)
 
 /* Starts a report on standard output and standard error, as of now. */
 void report_init(struct report *r, const struct kv_judge *judge,

@@ -13,7 +13,7 @@
 #define CLI_WIRE_READING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define READING_VERSION 9
+#define READING_VERSION 10
 
 /* The most bytes and descriptors of a packet. */
 #define READING_PACKET_BYTES (64 * 1024)

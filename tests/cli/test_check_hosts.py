@@ -7,7 +7,7 @@ import shutil
 import pkbf
 import sshkey
 from check_runs import check, check_all, inside, objects, only
-from program import contains, equal
+from program import contains, equal, lacks
 from runs import findings, ssh_keygen_reads, tool
 from samples import Key, built, certificate, listing, made, some, write
 
@@ -30,9 +30,39 @@ def test_known_hosts_names_ports_hashed_names_markers(scratch):
     path = write(scratch / "marked", *(f"{row}\n" for row in rows))
     found, wrong = check_all(path, status=0)
     equal(wrong, [], "problems")
-    equal(found, [(n, "clean", ed.type, ed.bits, ed.fingerprint, "c") for n in range(1, len(rows) + 1)], "marked")
+    comments = ["c", "* (revoked here) c", "hashed (revoked here) c", "* (revoked here) c", "c", "* (revoked here) c"]
+    equal(found, [(n, "clean", ed.type, ed.bits, ed.fingerprint, comment)
+                  for n, comment in enumerate(comments, 1)], "marked")
     bad = listing(scratch / "bad.pkbf", ed)
     equal(len(check(path, filters=[bad], status=1).lines), len(rows), "listed ones")
+
+
+def test_a_line_of_known_hosts_says_of_which_host_it_is(scratch):
+    ed = made()["ed25519"]
+    hashed = "|1|JfKTdBh7rNbXkVAQCRp4OQoPfmI=|USECr3SWf1JUPsms5AqfD5QfxkM="
+    path = write(scratch / "known_hosts.old", f"a.example,192.0.2.7 {ed.plain}\n", f"{hashed} {ed.plain} c\n",
+                 f"@revoked [b]:22 {ed.plain}\n", f"{'h' * 2000} {ed.plain} c\n")
+    equal([one[-1] for one in check_all(path, status=0)[0]],
+          ["a.example,192.0.2.7", "hashed c", "[b]:22 (revoked here)", f"{'h' * 512} c"])
+
+
+def test_a_key_in_allowed_signers_is_judged_and_no_problem(scratch):
+    ed = made()["ed25519"]
+    rows = [f"a@example.com {ed.plain} c\n", f'b@example.com namespaces="git" {ed.plain} c\n']
+    found, wrong = check_all(write(scratch / "allowed_signers", *rows), status=0)
+    equal((wrong, [one.line for one in found]), ([], [1, 2]))
+    check_all(write(scratch / "authorized_keys", *rows), status=2)
+
+
+def test_archives_in_a_folder_are_counted(scratch):
+    for name in "ab":
+        write(scratch / "folder" / name, b"PK\3\4 something")
+    result = check(scratch / "folder", status=2)
+    contains(result.err.decode(), "keyveto: 2 archives were not looked into; --all names them\n", ", 2 problems\n")
+    lacks(result.err.decode(), "zip")
+    equal(len(objects(check("--json", scratch / "folder", status=2))), 2)
+    for words in (["--all", scratch / "folder"], ["--quiet", scratch / "folder"], [scratch / "folder/a"]):
+        contains(check(*words, status=2).err.decode(), "a: zip archive: keyveto does not look into it")
 
 
 def test_unknown_markers_and_lines_without_a_key_are_reported(scratch):
