@@ -44,7 +44,7 @@ choose_parts(const struct sshd_options *o, const struct sshd_files *files,
  * keys will be let in.
  */
 static void
-note_warn_lines(const struct sshd_file *f)
+note_warn_lines(const struct sshd_file *f, struct sshd_plan *plan)
 {
 	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config config;
@@ -54,8 +54,9 @@ note_warn_lines(const struct sshd_file *f)
 	    KV_OK;
 	hit = config.on_hit != KV_ACTION_DENY;
 	if (ok && (hit || config.on_probable != KV_ACTION_DENY))
-		cli_error("note: %s says %s are let in, and logged; keyveto "
-			  "config edit changes it",
+		plan->lets_in = !cli_error(
+		    "note: %s says %s are let in, and logged; keyveto "
+		    "config edit changes it",
 		    f->path,
 		    hit ? "OnHit warn: listed keys" :
 			  "OnProbable warn: probably listed keys");
@@ -67,7 +68,7 @@ note_warn_lines(const struct sshd_file *f)
  * next settings.
  */
 static void
-note_unguarded(const struct sshd_plan *plan, const struct sshd_settings *next)
+note_unguarded(struct sshd_plan *plan, const struct sshd_settings *next)
 {
 	const struct ways_context context = { .pam = plan->module };
 	const bool may_add = *plan->pam_unfit == '\0' && next->use_pam;
@@ -76,8 +77,9 @@ note_unguarded(const struct sshd_plan *plan, const struct sshd_settings *next)
 	ways_read(next, &context, &w);
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
-			cli_error("note: %s: neither the guard nor the module "
-				  "will judge the keys on this way in%s",
+			plan->lets_in = !cli_error(
+			    "note: %s: neither the guard nor the module "
+			    "will judge the keys on this way in%s",
 			    ways_name(way), may_add ? "; add --pam" : "");
 }
 
@@ -98,7 +100,8 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 	if (holds) {
 		note_unguarded(plan, next);
 		if (!o->warn)
-			note_warn_lines(sshd_files_find(files, KV_CONFIG_PATH));
+			note_warn_lines(sshd_files_find(files, KV_CONFIG_PATH),
+			    plan);
 		if (plan->guard)
 			sshd_matches_note_bypasses(&plan->next.tree);
 	}
@@ -242,14 +245,9 @@ rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	/* keyveto.conf has lines of keyveto's after --warn alone. */
-	if (sshd_files_have_lines(files, SSHD_FILE_KEYVETOS))
-		cli_error("nothing was changed, and listed keys are still let "
-			  "in (OnHit warn): have those keys replaced first, or "
-			  "go on with --yes");
-	else
-		cli_error("nothing was changed: have those keys replaced "
-			  "first, let everybody in for now with --warn, or go "
-			  "on with --yes");
+	cli_error(sshd_files_have_lines(files, SSHD_FILE_KEYVETOS) ?
+		"nothing was changed, and listed keys are still let in (OnHit warn): have those keys replaced first, or go on with --yes" :
+		"nothing was changed: have those keys replaced first, let everybody in for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
 }
 
@@ -418,23 +416,28 @@ change_files(const struct sshd_options *o, struct sshd_files *files,
 }
 
 static void
-print_result(const struct sshd_options *o, const struct sshd_plan *plan,
-    const char *service, bool reloaded)
+print_result(const struct sshd_options *o, const struct sshd_files *files,
+    const struct sshd_plan *plan, const struct sshd_file *pam, bool reloaded)
 {
-	if (plan->guard)
+	const char *when = plan->module || !plan->guard || reloaded ?
+	    "from the next login on" :
+	    "once sshd is reloaded";
+
+	if (plan->guard && sshd_files_find(files, plan->place)->found != NULL)
 		printf("guard: lines put into %s\n", plan->place);
-	if (plan->pam)
-		printf("PAM: a line put into /etc/pam.d/%s; it counts from the "
-		       "next login on\n",
-		    service);
+	if (plan->pam && pam->found != NULL)
+		printf("PAM: a line put into %s\n", pam->path);
 	if (plan->pam_alone)
 		puts(
 		    "the PAM module does the work alone: sshd accepts a listed "
 		    "key, then the module ends the connection before anything "
 		    "runs");
-	if (o->warn)
-		puts("listed keys are let in and logged (OnHit warn): run this "
-		     "again without --warn to refuse them");
+	if (o->warn && !plan->no_verdict)
+		printf("listed keys are logged %s, and refused by: keyveto "
+		       "enable\n",
+		    when);
+	else if (!o->warn && !plan->lets_in)
+		printf("listed keys are refused %s\n", when);
 	if (reloaded)
 		puts("sshd uses these lines now; keep this session open, and "
 		     "log in a second time to see that it works");
@@ -526,7 +529,7 @@ enable(const struct sshd_options *o, struct sshd_copy *now,
 	if (o->dry_run && !o->json)
 		print_plan(files);
 	else if (!o->json)
-		print_result(o, &plan, service, result.reloaded);
+		print_result(o, files, &plan, base.pam, result.reloaded);
 	if (cli_stdout_ok() && (o->dry_run || result.reloaded == o->reload))
 		status = 0;
 out:

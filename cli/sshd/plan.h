@@ -16,6 +16,7 @@ struct sshd_plan {
 	bool connection;    /* this sshd has the token %C */
 	bool no_verdict;    /* and with --warn, nobody needs one */
 	bool names_lists;   /* keyveto.conf gets lines for lists: it has none */
+	bool lets_in;	    /* listed keys, as was noted */
 	/* Why the guard would change more than who is refused; "" if not. */
 	char unfit[SSHD_WHY_BYTES + 256];
 	bool pam_there; /* a line that is not keyveto's has the module */

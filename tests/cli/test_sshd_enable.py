@@ -189,6 +189,23 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     lacks(image.run("enable", status=1).stderr, "still let in")
 
 
+def test_enable_says_what_becomes_of_listed_keys(scratch):
+    image = Image(scratch)
+    refused, put = "listed keys are refused from the next login on\n", ("guard: lines put into ", "PAM: a line put ")
+    lacks(image.run("enable", "--dry-run", status=0).stdout, "listed keys are")
+    contains(image.run("enable", status=0).stdout, refused, *put)
+    again = image.run("enable", status=0).stdout
+    contains(again, refused)
+    lacks(again, "put into")
+    contains(image.run("enable", "--warn", status=0).stdout,
+             "listed keys are logged from the next login on, and refused by: keyveto enable\n")
+    image.run("disable", status=0)
+    contains(image.run("enable", "--guard", status=0).stdout, "listed keys are refused once sshd is reloaded\n")
+    image.run("disable", status=0)
+    image.write(CONF, "OnHit warn\n" + image.read(CONF))
+    lacks(image.run("enable", status=0).stdout, "listed keys are")
+
+
 CONF = "/etc/keyveto/keyveto.conf"
 BY_HAND = f"AuthorizedKeysFile none\nAuthorizedKeysCommand {GUARD}{{}} --user %u --home %h --type %t --key %k\n" \
           "AuthorizedKeysCommandUser root\n"
