@@ -45,6 +45,8 @@ add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
 {
 	struct audit_pattern *v;
 
+	if (strcmp(new->text, "/dev/null") == 0)
+		return policy->null = true;
 	for (size_t i = 0; i < policy->n_patterns; i++) {
 		v = &policy->pattern[i];
 		if (v->wildcards != new->wildcards ||
@@ -468,6 +470,29 @@ prepare_origins(struct finder *f)
 		report_problem_at(f->r, f->sshd->path, 0, why);
 }
 
+/* Notes the line that has /dev/null for a file, and for whom it counts. */
+static void
+note_null(const struct finder *f)
+{
+	const struct sshd_tree *t = &f->overview->tree;
+	char *names = NULL;
+	size_t len = 0, i = 0;
+	FILE *out = open_memstream(&names, &len);
+
+	for (size_t k = 0; out != NULL && k < f->accounts->n; k++)
+		if (f->of_account[k]->null)
+			fprintf(out, " %s", f->accounts->v[k].name);
+	while (i < t->n_lines &&
+	    (strcasecmp(t->line[i].keyword, "AuthorizedKeysFile") != 0 ||
+		strstr(t->line[i].value, "/dev/null") == NULL))
+		i++;
+	if (out != NULL && fclose(out) == 0 && len > 0 && i < t->n_lines)
+		cli_error(
+		    "note: %s:%zu: AuthorizedKeysFile /dev/null: sshd takes no key from it, of:%s",
+		    t->file[t->line[i].file].path, t->line[i].number, names);
+	free(names);
+}
+
 /* Finds the policies by sshd, which has answered. s are root's settings. */
 static bool
 find_by_sshd(struct finder *f, struct sshd_settings *s)
@@ -496,6 +521,8 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 		ok = ask_for_each(f, &overview.match);
 	} else
 		ok = set_policy_of_all(f, s);
+	if (ok && !f->r->quiet)
+		note_null(f);
 	f->overview = NULL;
 	sshd_settings_free(f->global);
 	f->global = NULL;

@@ -40,6 +40,7 @@ struct audit_policy {
 	struct audit_pattern *pattern;
 	size_t n_patterns;
 	bool reads_files;      /* sshd itself reads some of them */
+	bool null;	       /* one is /dev/null: no key is in it */
 	struct texts user_cas; /* each TrustedUserCAKeys */
 	char *origin; /* of the lines that do not hold from everywhere */
 	const struct audit_policy *joined[2]; /* made of these; or NULL */

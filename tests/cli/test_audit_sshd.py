@@ -81,6 +81,19 @@ def test_sshd_is_asked_about_every_account_if_a_match_line_is_unknown(world):
     equal(places(world.findings(status=1)[0]), [f"{nina.home}/a:1", f"{olga.home}/b:1"])
 
 
+def test_dev_null_for_a_file_is_said_once(world):
+    """With the line of sshd_config, and the accounts: it is no problem of theirs."""
+    for name in ("alice", "bob"):
+        world.account(name)
+    world.account("mallory").authorize(world.bad)
+    world.sshd_config("AuthorizedKeysFile /dev/null", "Match User mallory", "AuthorizedKeysFile .ssh/authorized_keys")
+    done = world.audit(status=1)
+    equal(done.stderr.count("/dev/null"), 1, done.stderr)
+    number = CONFIG.read_text(encoding="utf-8").split("\n").index("AuthorizedKeysFile /dev/null") + 1
+    contains(done.stderr, f"note: {CONFIG}:{number}: AuthorizedKeysFile /dev/null: sshd takes no key from it, of: ",
+             " alice bob\n", "1 listed, 3 clean\n")
+
+
 def test_tokens_in_authorizedkeysfile(world):
     pat = world.account("pat")
     pat.write("k%/pat", world.bad)
