@@ -19,6 +19,7 @@
 #include "host/place.h"
 #include "reading/judging.h"
 #include "upkeep/settings.h"
+#include "ways/configurations.h"
 
 /* For each account. */
 #define SECONDS 30
@@ -39,7 +40,7 @@ struct brake {
 	int sources; /* text of LIST.sources; -1: that of the file */
 	const struct change_hold *hold;
 	struct update_conf conf; /* what hold may point into */
-	struct brake_configurations configurations;
+	struct configurations configurations;
 	struct since_yes since;
 	struct accounts accounts;   /* empty before the first audit */
 	struct audit_refused found; /* by all configurations together */
@@ -420,7 +421,7 @@ count_configs(const struct brake *b)
 static const char *
 config_at(const struct brake *b, size_t i)
 {
-	const struct brake_configurations *c = &b->configurations;
+	const struct configurations *c = &b->configurations;
 
 	return c->defaults && i == 0 ? NULL : c->paths.v[i - c->defaults];
 }
@@ -428,7 +429,7 @@ config_at(const struct brake *b, size_t i)
 static void
 judge_by_all(struct brake *b)
 {
-	const struct brake_configurations *c = &b->configurations;
+	const struct configurations *c = &b->configurations;
 
 	for (size_t i = 0; i < count_configs(b); i++)
 		judge_by(b, config_at(b, i), false);
@@ -622,7 +623,7 @@ open_brake(struct brake *b)
 		!io_write(b->sources, c->sources, len)))
 		return cli_failed(c->path, "cannot be judged");
 	return find_target(c->path, &b->target) &&
-	    brake_configurations_find(&b->configurations, c->config);
+	    configurations_find(&b->configurations, c->config);
 }
 
 bool

@@ -7,7 +7,7 @@
  * It is asked as root only, and about a file that a keyveto.conf of this
  * machine names, a keyveto.conf itself, or a filter or list in the state
  * folder, which may be named soon. Each keyveto.conf by which a guard or a
- * module judges counts: brake/configurations finds them.
+ * module judges counts: ways/configurations finds them.
  *
  * A change is held if it refuses a key in the files of root, or of a member of a
  * group of HoldIfRefused, or a CA in TrustedUserCAKeys, which keyveto did not

@@ -7,31 +7,6 @@
 #include "host/change.h"
 #include "reading/report.h"
 
-/* --- configurations.c ----------------------------------------------------- */
-
-/*
- * Each keyveto.conf by which a login of this machine may be judged: the default
- * one, those that a guard in sshd's configuration names with --config, in Match
- * blocks, too, and those that a line of the module in PAM's stacks names with
- * config=. All zeroes: none.
- */
-struct brake_configurations {
-	bool defaults;	    /* hold, since there is no default one */
-	struct texts paths; /* each of another file */
-	/*
-	 * There may be others: something could not be read, or understood. The
-	 * reason was printed.
-	 */
-	bool incomplete;
-};
-
-/*
- * Finds them, and adds the one at also, unless that is NULL. False after a
- * message without memory. Always call texts_free for the paths.
- */
-bool brake_configurations_find(struct brake_configurations *c,
-    const char *also);
-
 /* --- findings.c: the keys in use that a change lists newly, each once ----- */
 
 /* Begins. via is the command, for the log; NULL: only counts. */

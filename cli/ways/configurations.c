@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* brake/configurations: finds what struct brake_configurations has. */
-#include "brake/parts.h"
+#include "ways/configurations.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include "ways/ways.h"
 
 struct search {
-	struct brake_configurations *c;
+	struct configurations *c;
 	struct texts files; /* the sshd_config of each sshd */
 	bool uses_pam;	    /* one of them, for some accounts */
 	bool failed;	    /* without memory */
@@ -175,11 +174,11 @@ add_of_services(struct search *f, const char *folder)
 /* --- all ------------------------------------------------------------------ */
 
 bool
-brake_configurations_find(struct brake_configurations *c, const char *also)
+configurations_find(struct configurations *c, const char *also)
 {
 	struct search f = { .c = c };
 
-	*c = (struct brake_configurations){ .incomplete = false };
+	*c = (struct configurations){ .incomplete = false };
 	if (also != NULL)
 		add(&f, also);
 	if (access(KV_CONFIG_PATH, F_OK) == 0 || errno != ENOENT)
