@@ -168,8 +168,9 @@ set_up(bool enforce)
 	puts("fetching the list of compromised keys");
 	if (run_keyveto("update", "--quiet", NULL) == CLI_UNCHECKED) {
 		if (!any_list()) {
-			cli_error("there is no list: sshd, PAM and keyveto.conf "
-				  "were not changed");
+			cli_error(
+			    "there is no list: sshd, PAM and keyveto.conf "
+			    "were not changed");
 			return SETUP_FAILED;
 		}
 		decide = true;
@@ -212,8 +213,9 @@ run_setup(const struct cli_command *cmd, int argc, char **argv)
 			  "root");
 		return SETUP_FAILED;
 	}
-	return asks_sshd(KV_CONFIG_PATH)->yes ? set_up_again(enforce) :
-						set_up(enforce);
+	return asks_sshd(KV_CONFIG_PATH)->yes ?
+	    set_up_again(enforce) :
+	    set_up(enforce);
 }
 
 const struct cli_command cli_setup = {

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "config/findings.h"
+#include "ways/configurations.h"
 
 enum { CONFIG_FINE = 0, CONFIG_NOTICES = 1, CONFIG_NO_VERDICT = 2 };
 
@@ -209,6 +210,20 @@ config_may_be_changed(const char *path)
 			  "first: chown root and chmod go-w",
 		    why, path);
 	return false;
+}
+
+bool
+config_may_be_made(const char *path)
+{
+	char place[PATH_MAX];
+
+	return config_absolute(path, place, sizeof(place)) &&
+	    (!configurations_lack(place) ||
+		cli_error(
+		    "%s: does not exist, and logins are judged by it: a "
+		    "new one lets in whom the lost one refused; put that "
+		    "back, or write a whole one with " CONFIG_EDIT_COMMAND,
+		    path));
 }
 
 static int

@@ -72,4 +72,10 @@ void config_swap_close(struct config_swap *s);
  */
 bool config_may_be_changed(const char *path);
 
+/*
+ * Whether a command may make the file at path, which is not there, unasked: no
+ * login is judged by it. False after a message.
+ */
+bool config_may_be_made(const char *path);
+
 #endif

@@ -535,6 +535,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 		doubts = find_doubts(&before, &was, &now, &is);
 		if (e->continued)
 			doubts += doubt_lost_lines(e, t);
+		doubts += !e->there && !config_may_be_made(e->path);
 		doubts += !may_take_effect(e, t, &was, &is, &mistaken);
 		if (mistaken)
 			answer = e->terminal ? ask_what_now(false) : LEAVE;
@@ -544,8 +545,8 @@ decide_about(const struct edit *e, const struct config_text *t)
 			answer = ask_what_now(true);
 		else
 			cli_error(
-			    "%s: not saved, since people may be locked out; "
-			    "--yes saves it all the same",
+			    "%s: not saved, for what is said above; --yes "
+			    "saves it all the same",
 			    e->path);
 	}
 	config_findings_free(&was);

@@ -462,10 +462,8 @@ change_config(struct key_lines *q, struct config_swap *s)
 	struct config_text now = { .text = NULL };
 	bool ok;
 
-	if (s->r.old == -1)
-		return cli_error(
-		    "%s: does not exist; make one with " CONFIG_EDIT_COMMAND,
-		    q->config);
+	if (s->r.old == -1 && !config_may_be_made(q->config))
+		return false;
 	if (has_mistakes(q, &s->was, true)) {
 		(void)has_mistakes(q, &s->was, false);
 		return cli_error(

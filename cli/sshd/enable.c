@@ -244,8 +244,7 @@ rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
 	    h->unasked.n > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
-	/* keyveto.conf has lines of keyveto's after --warn alone. */
-	cli_error(sshd_files_have_lines(files, SSHD_FILE_KEYVETOS) ?
+	cli_error(strstr(config->now, "\nOnHit warn\n") != NULL ?
 		"nothing was changed, and listed keys are still let in (OnHit warn): have those keys replaced first, or go on with --yes" :
 		"nothing was changed: have those keys replaced first, let everybody in for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
@@ -408,7 +407,7 @@ change_files(const struct sshd_options *o, struct sshd_files *files,
 	if (!sshd_state_save(files, false))
 		return false;
 	if (write_files(files) && check_sshds_files(o, &plan->next.tree) &&
-	    sshd_plan_reads_config(plan, accounts) &&
+	    sshd_plan_reads_config(plan, files, accounts) &&
 	    (!plan->module || check_pams_files(service)))
 		return true;
 	restore_files(files, kept);

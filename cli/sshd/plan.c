@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kv_userfile.h"
+#include "config/config.h"
 #include "host/system_file.h"
 #include "sets/list_consulted.h"
 #include "sshd_config/block.h"
@@ -519,7 +520,8 @@ name_lists(const struct sshd_files *files, struct sshd_file *f,
 /*
  * Plans keyveto.conf, which --warn changes: each keyword that can refuse a key
  * gets a line that refuses none. The first line of a keyword counts, so that no
- * later one can still refuse. False after a message.
+ * later one can still refuse. One that is not there is made. False after a
+ * message.
  */
 static bool
 plan_config(const struct sshd_options *o, const struct sshd_files *files,
@@ -527,30 +529,29 @@ plan_config(const struct sshd_options *o, const struct sshd_files *files,
 {
 	struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 
-	/* Of an existing one that has only keyveto's lines an empty one stays. */
-	f->made = !f->there;
-	if (f->made && !plan->no_verdict)
-		return cli_error(
-		    KV_CONFIG_PATH ": not there; make install makes it");
+	if (!f->there && !plan->no_verdict && !config_may_be_made(f->path))
+		return false;
 	if (!name_lists(files, f, plan))
 		return false;
-	return !o->warn ||
+	return (!o->warn && (!f->made || f->base_len > 0)) ||
 	    sshd_file_insert(f, FIRST_LINE,
-		"OnHit warn\nOnProbable warn\nOnError allow\n"
-		"OnUnsupported allow\n");
+		o->warn ? "OnHit warn\nOnProbable warn\nOnError allow\n"
+			  "OnUnsupported allow\n" :
+			  "# The defaults hold: keyveto.conf(5).\n");
 }
 
 bool
 sshd_plan_reads_config(const struct sshd_plan *plan,
-    const struct accounts *accounts)
+    const struct sshd_files *files, const struct accounts *accounts)
 {
+	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	const char *const users[] = { "", plan->command_user,
 		plan->principals_user };
 
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
 		if ((i == 0 || *users[i] != '\0') &&
-		    !sshd_usable_filters(KV_CONFIG_PATH, users[i], accounts,
-			plan->no_verdict))
+		    !sshd_usable_filters(f->there ? f->path : NULL, users[i],
+			accounts, plan->no_verdict))
 			return false;
 	return true;
 }
@@ -567,7 +568,7 @@ sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
 	    (!plan->guard || sshd_usable_guard(SSHD_GUARD_PATH)) &&
 	    (!plan->pam || sshd_usable_module(SSHD_MODULE)) &&
 	    (plan->no_verdict || plan->names_lists ||
-		sshd_plan_reads_config(plan, accounts)) &&
+		sshd_plan_reads_config(plan, files, accounts)) &&
 	    sshd_open_copy(&plan->next, files, true);
 }
 

@@ -42,11 +42,11 @@ bool sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
 
 /*
  * Whether each account that the guard runs as, and root, gets a verdict by
- * keyveto.conf as it is, or with no_verdict, goes by its OnError allow. False
- * after a message.
+ * keyveto.conf as it is (by the defaults, before it is made), or with no_verdict,
+ * goes by its OnError allow. False after a message.
  */
 bool sshd_plan_reads_config(const struct sshd_plan *plan,
-    const struct accounts *accounts);
+    const struct sshd_files *files, const struct accounts *accounts);
 
 /*
  * Whether the planned lines take effect in sshd. base and next are sshd's

@@ -44,11 +44,11 @@ write_file(const char *folder, const char *name, const char *text, size_t len,
 }
 
 /*
- * Makes keys until one is clean by that keyveto.conf; only one, if none is judged. False after a
+ * Makes keys until one is clean; only one, if none is judged. False after a
  * message.
  */
 static bool
-make_key(struct sshd_tryout *t, const struct sshd_text *config, bool judged)
+make_key(struct sshd_tryout *t, const struct sshd_file *config, bool judged)
 {
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
 	struct judging judging;
@@ -59,7 +59,10 @@ make_key(struct sshd_tryout *t, const struct sshd_text *config, bool judged)
 	uint8_t made[sizeof(head) - 1 + KEY_BYTES], digest[KV_SHA256_BYTES];
 	bool ok = true;
 
-	if (judged && !sshd_usable_open(KV_CONFIG_PATH, config, &judging))
+	if (judged &&
+	    !sshd_usable_open(config->path,
+		&(struct sshd_text){ config->base, config->base_len },
+		&judging))
 		return false;
 	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
 	memcpy(made, head, sizeof(head) - 1);
@@ -118,8 +121,7 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 		config->there ? &config->st : &made, t->config,
 		sizeof(t->config)))
 		return cli_error("%s: %s", t->folder.path, strerror(errno));
-	return make_key(t,
-	    &(struct sshd_text){ config->base, config->base_len }, judged);
+	return make_key(t, config, judged);
 }
 
 void

@@ -141,19 +141,17 @@ struct instead {
 	const struct sshd_text *text; /* of config; NULL: its own */
 };
 
-/* Sets *fdp to a file with the text. */
-static bool
-replace_text(const struct sshd_text *text, int *fdp)
+/* Returns a file with the text; -1 with errno. */
+static int
+open_text(const struct sshd_text *text)
 {
 	const int fd = memory_file("keyveto.conf");
 
-	if (fd == -1 || !io_write(fd, text->p, text->len) ||
-	    lseek(fd, 0, SEEK_SET) == -1) {
-		io_close(fd);
-		return false;
-	}
-	*fdp = fd;
-	return true;
+	if (fd != -1 && io_write(fd, text->p, text->len) &&
+	    lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	io_close(fd);
+	return -1;
 }
 
 /* Is a kv_open_fn; arg is a struct instead. */
@@ -163,15 +161,13 @@ open_instead(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 {
 	const struct instead *b = arg;
 
-	const bool instead = b->text != NULL && strcmp(path, b->config) == 0;
-
-	*fdp = instead ? -1 : system_file_open(path, O_RDONLY);
-	if (instead ? replace_text(b->text, fdp) : *fdp != -1)
+	*fdp = b->text != NULL && strcmp(path, b->config) == 0 ?
+	    open_text(b->text) :
+	    system_file_open(path, O_RDONLY);
+	if (*fdp != -1)
 		return KV_OK;
 	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.200s: %s", path,
 	    strerror(errno));
-	io_close(*fdp);
-	*fdp = -1;
 	return KV_ERR_SYSTEM;
 }
 

@@ -32,8 +32,8 @@ bool sshd_usable_module(const char *module);
  */
 bool sshd_usable_verdict(const char *config, char why[static SSHD_WHY_BYTES]);
 /*
- * Whether a process of that user can read a keyveto.conf and its filters; with
- * lets_in, whether it goes by OnError allow there. user is a name, "" for root,
+ * Whether a process of that user can read a keyveto.conf (NULL: the defaults
+ * hold) and its filters; with lets_in, whether it goes by OnError allow there. user is a name, "" for root,
  * or "%u" for any account, which counts as nobody. False after a message.
  */
 bool sshd_usable_filters(const char *config, const char *user,

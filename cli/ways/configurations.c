@@ -193,3 +193,18 @@ configurations_find(struct configurations *c, const char *also)
 		cli_error("out of memory");
 	return !f.failed;
 }
+
+bool
+configurations_lack(const char *path)
+{
+	char place[PATH_MAX], other[PATH_MAX];
+	struct configurations c;
+	bool found = !configurations_find(&c, NULL) || c.incomplete ||
+	    !system_file_resolve(path, place);
+
+	for (size_t i = 0; !found && i < c.paths.n; i++)
+		found = !system_file_resolve(c.paths.v[i], other) ||
+		    strcmp(other, place) == 0;
+	texts_free(&c.paths);
+	return found;
+}

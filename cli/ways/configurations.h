@@ -22,4 +22,7 @@ struct configurations {
  */
 bool configurations_find(struct configurations *c, const char *also);
 
+/* Whether the one at path, which is not there, may be one of them. */
+bool configurations_lack(const char *path);
+
 #endif

@@ -128,5 +128,5 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     keyveto("allow", world.clean.fingerprint, "--until", day(30), "the administrator", status=0)
     assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
     CONFIG.unlink()
-    contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "does not exist; make one")
-    assert not CONFIG.exists()
+    keyveto("allow", FINGERPRINT, "--forever", "x", status=0)       # no sshd asks keyveto
+    equal(world.text, f"AllowKey {FINGERPRINT} x\n")

@@ -12,6 +12,7 @@ import keys
 from brake_machine import CONFIG, FILTER, GUARD, LIST, OURS
 from program import SSHD, contains, equal, keyveto, lacks, wait_until
 from publisher import ListPlace
+from test_brake_config import ADDED, edit
 from test_update_brake import serve
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -118,6 +119,25 @@ def test_an_update_and_a_change_of_that_file_are_held_as_well(here, scratch, sou
                        status=2)
         contains(done.stderr, f"{OTHER}: the change would refuse a key of root")
         equal(OTHER.read_bytes(), text)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_lost_file_by_which_logins_are_judged_is_not_made_with_one_line(here, source):
+    """It would let in whom the lost one refused. Whoever writes a whole one gives --yes."""
+    Path("/etc/pam.d/ours").unlink(missing_ok=True)
+    mark = here.world.bad.fingerprint
+    SOURCES[source](here)
+    for words in (("deny", mark), ("allow", "--forever", mark, "x")):
+        contains(here.is_held(*words, "--config", OTHER), f"{OTHER}: does not exist, and logins are judged by it",
+                 "write a whole one with keyveto config edit")
+    contains(edit(here, ADDED.format("OnHit deny"), "--config", OTHER, status=2), f"{OTHER}: does not exist, and logins are judged by it")
+    assert not OTHER.exists()
+    CONFIG.unlink()
+    keyveto("deny", mark, "mine", status=0)
+    equal((CONFIG.read_text(encoding="ascii"), oct(CONFIG.stat().st_mode)), (f"DenyKey {mark} mine\n", "0o100644"))
+    edit(here, ADDED.format("OnHit deny"), "--yes", "--config", OTHER, status=0)
+    keyveto("deny", mark, "--config", OTHER, status=0)
 
 
 def test_the_exceptions_of_each_configuration_are_its_own(here):

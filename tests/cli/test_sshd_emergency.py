@@ -117,7 +117,7 @@ def test_by_hand_somebody_comes_in_where_keyveto_itself_is_gone(scratch, gone):
 
 def test_where_keyveto_is_not_in_yet_nothing_changes(scratch):
     """Nor without --warn. Nobody is out there who needs a way in."""
-    for how in ("typo", "huge", "missing", "filter"):
+    for how in ("typo", "huge", "filter"):
         image = Image(scratch / how, INCLUDE)
         spoil(image, how)
         before = image.snapshot()
@@ -129,6 +129,27 @@ def test_where_keyveto_is_not_in_yet_nothing_changes(scratch):
     spoil(image, "typo")
     before = image.snapshot()
     contains(image.run("enable", status=2).stderr, f"{CONF}:", "unknown keyword")
+    restored(before, image.snapshot())
+
+
+def test_a_keyveto_conf_that_is_not_there_yet_is_made(scratch):
+    """A lost one is not: it may have refused more than a new one."""
+    image = Image(scratch, INCLUDE)
+    spoil(image, "missing")
+    before = image.snapshot()
+    for words in (("--dry-run",), (), (), ("--warn",), ()):
+        image.run("enable", *words, status=0)
+        equal(image.path(CONF).exists(), words != ("--dry-run",))
+        equal(words == ("--warn",), image.path(CONF).exists() and LINES in image.read(CONF))
+    image.run("status", status=0)
+    image.way_back(before)
+    image.path(FILTER).unlink()
+    contains(image.run("enable", status=2).stderr, f"{FILTER}: No such file", "no login would get a verdict")
+    image.write(FILTER, leaked_filter())
+    image.run("enable", status=0)
+    spoil(image, "missing")
+    before = image.snapshot()
+    contains(image.run("enable", status=2).stderr, f"{CONF}: does not exist", "write a whole one with keyveto config edit")
     restored(before, image.snapshot())
 
 

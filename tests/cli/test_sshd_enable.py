@@ -328,7 +328,6 @@ HINDRANCES = {
     "loose_filter": (lambda image: image.path(FILTER).chmod(0o666), "filter.pkbf"),
     "short_filter": (lambda image: image.path(FILTER).write_bytes(b"pkbf"), "filter.pkbf"),
     "bad_config": (lambda image: image.write(CONF, "OnHit perhaps\n"), f"{CONF}:1:"),
-    "no_config": (lambda image: image.path(CONF).unlink(), f"{CONF}: not there"),
     "bad_stack": (lambda image: image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n"), "/etc/pam.d/sshd:1:"),
     "bad_sshd_config": (lambda image: image.write(TOP, INCLUDE + "NoSuchKeyword yes\n"),
                         f"{TOP}: line 3: Bad configuration option"),
