@@ -18,6 +18,7 @@ ZSHDIR = $(PREFIX)/share/zsh/$(if $(and $(filter \
 FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 DATADIR = $(PREFIX)/share/keyveto
 FLEETDIR = $(PREFIX)/share/keyveto-fleet
+DOCDIR = $(PREFIX)/share/doc/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
 # Set SYSTEMDUNITDIR (/lib/systemd/system) to install the units, and the account of the
@@ -479,10 +480,9 @@ install: all
 		install -m 644 packaging/$$folder/* \
 			$(DESTDIR)$(DATADIR)/$$folder/ || exit 1; \
 	done
-	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
-		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
-	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
-		install -m 644 etc/update.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+	# The command makes the files of /etc/keyveto, so that no upgrade has to do with them.
+	install -d $(DESTDIR)$(DOCDIR)/examples
+	install -m 644 etc/*.conf $(DESTDIR)$(DOCDIR)/examples/
 ifneq ($(SYSTEMDUNITDIR),)
 	install -d $(DESTDIR)$(SYSTEMDUNITDIR) $(DESTDIR)$(SYSUSERSDIR)
 	install -m 644 packaging/sysusers/keyveto.conf $(DESTDIR)$(SYSUSERSDIR)/
@@ -509,7 +509,8 @@ uninstall:
 		$(DESTDIR)$(ZSHDIR)/_keyveto $(DESTDIR)$(FISHDIR)/keyveto.fish
 	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%) \
 		$(DESTDIR)$(SYSUSERSDIR)/keyveto.conf)
-	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(FLEETDIR) $(DESTDIR)$(LIBEXECDIR)/keyveto
+	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(FLEETDIR) $(DESTDIR)$(LIBEXECDIR)/keyveto $(DESTDIR)$(DOCDIR)/examples
+	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR)
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1)) \

@@ -153,7 +153,7 @@ def main():
         (folder / "programs").mkdir(exist_ok=True)
         for name in ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so"):
             shutil.copy2(options.build / name, folder / "programs")
-        for stage in ("packages", "readme", "orders", "profile", "rpm", "operations", "samples"):
+        for stage in ("packages", "readme", "orders", "profile", "rpm", "operations", "samples", "settings"):
             part.run(life, folder, stage)
     finally:
         if not options.keep:

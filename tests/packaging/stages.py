@@ -51,6 +51,7 @@ class Host(reader.Reader):
     @staticmethod
     def install_filter():
         call("install", "-m", "0644", DEMO_FILTER, "/var/lib/keyveto/filter.pkbf")
+        Path("/etc/keyveto/keyveto.conf").write_text("Filter /var/lib/keyveto/filter.pkbf\n", encoding="ascii")
 
     def debs(self, of="one/build/deb"):
         """What a server has."""
@@ -58,7 +59,7 @@ class Host(reader.Reader):
                       if "dbgsym" not in path.name and not path.name.startswith("keyveto-fleet"))
 
     def install(self, of="one/build/deb"):
-        call("dpkg", "--force-confold", "-i", *self.debs(of))
+        call("dpkg", "-i", *self.debs(of))
 
     def refused(self, *argv, because):
         said = call(*argv, status="failure")
@@ -101,7 +102,7 @@ def check_installed(host):
     """Each file is in its place, belongs to root, and nobody else may write it."""
     call("dpkg", "--verify", "keyveto", "libpam-keyveto")
     module = next(Path("/usr/lib").glob("*/security/pam_unix.so")).with_name("pam_keyveto.so")
-    for path in (Path("/usr/bin/keyveto"), Path(GUARD), module, Path("/etc/keyveto/keyveto.conf"),
+    for path in (Path("/usr/bin/keyveto"), Path(GUARD), module, Path("/etc/keyveto"),
                  Path("/var/lib/keyveto"), Path("/usr/share/bash-completion/completions/keyveto"),
                  Path("/usr/share/zsh/vendor-completions/_keyveto"),
                  Path("/usr/share/fish/vendor_completions.d/keyveto.fish"),
@@ -486,9 +487,9 @@ def rpm(part, folder):
     call("rpm", "-i", "--nodeps", *made)
     call("keyveto", "--version")
     host.expect("the RPMs are installed, and not active", listed_enter=True)
+    host.install_filter()
     with former_timer(host, "an upgrade of the RPMs"):
         call("rpm", "-U", "--nodeps", "--force", *made)
-    host.install_filter()
     host.follow("guard")
     host.follow("reload")
     host.expect("guard put in", listed_enter=False)
@@ -528,8 +529,9 @@ def main():
         return 1
     import operations
     import samples
+    import settings
     stages = {"packages": packages, "readme": readme, "orders": orders, "profile": profile, "rpm": rpm,
-              "operations": operations.operations, "samples": samples.samples}
+              "operations": operations.operations, "samples": samples.samples, "settings": settings.settings}
     os.environ["DEBIAN_FRONTEND"] = "noninteractive"
     part = Part()
     part.run(stages[sys.argv[1]], Path(sys.argv[2]))

@@ -114,6 +114,8 @@ class World:
     def put_filter(path=DISK / "demo/demo.pkbf"):
         call("install", "-o", "root", "-g", "root", "-m", "0644", path, FILTER.with_name(".new"))
         FILTER.with_name(".new").rename(FILTER)
+        if not CONFIG.exists():
+            CONFIG.write_text(f"Filter {FILTER}\n", encoding="ascii")
 
 
 # --- systemd ----------------------------------------------------------------------
