@@ -567,9 +567,9 @@ def test_one_answer_says_nothing_about_the_next_key(place):
     equal(len({request.client_address for request in place.api.site.requests}), 1)
 
 
-def test_the_readme_has_what_is_printed_to_the_letter(place):
+def test_the_page_has_what_is_printed_to_the_letter(place):
     """Of its section about confirm, with another key, and other folders."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split('## From "probably listed" to a proof')[1]
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8").split('## From "probably listed" to a proof')[1]
     lines = [line.strip() for line in text.split("\n## ")[0].splitlines() if line.startswith("    ")]
     asks, confirmed, not_confirmed, allow, verifies, proved = lines
     key, false = rsa_key(), place.false

@@ -211,7 +211,6 @@ class Reader:
 
     def stay_current(self):
         """The timer's service fetches a newer list, and nothing if there is none."""
-        self.follow("timer")
         self.follow_service("already current")
         newer = keys.generate(self.scratch)
         self.badkeys.add(str(newer.key), NEWER)

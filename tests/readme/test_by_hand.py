@@ -5,8 +5,11 @@ The sshd listens on port 22 of a network of its own. Accounts log in between the
 unchanged.
 """
 
+from pathlib import Path
+
 import pytest
 
+import paths
 from stock import snapshot
 
 pytestmark = pytest.mark.throwaway
@@ -21,7 +24,14 @@ def test_line_by_line_and_back(reader):
     reader.expect("before keyveto", listed_enter=True)
     reader.follow("install")
     reader.follow("list", status=1)
-    for name in ("consult", "deny", "rehearse", "guard", "pam", "validate", "reload"):
+    paths.follow_twice(reader, "consult")
+    reader.follow("deny")
+    assert reader.follow("probe") == "the guard reaches a verdict\n"
+    reader.probe_without_lists()
+    paths.follow_twice(reader, "timer")
+    reader.follow("cron")
+    Path("/etc/cron.d/keyveto-update").unlink()
+    for name in ("rehearse", "guard", "pam", "validate", "reload"):
         reader.follow(name)
     reader.expect("rehearsal", listed_enter=True)
     reader.expect_logged(action="warn", via="guard", authorized="yes")

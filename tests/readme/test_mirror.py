@@ -28,11 +28,8 @@ def test_with_a_mirror(reader):
     reader.follow("install")
     PUBLIC.write_bytes(public)
     paths.names_only_debora(reader, reader.follow("mirrored", status=1))
-    for name in ("consult", "deny", "probe"):
-        reader.follow(name)
-    paths.follow_twice(reader, "timer")
+    paths.watch(reader)
     reader.follow_service("already current")
-    paths.rehearse(reader)
     paths.enforce(reader)
     reader.follow("disable")
     reader.expect("after the way back", listed_enter=True)
