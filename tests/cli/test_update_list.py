@@ -7,8 +7,6 @@ import os
 import re
 import stat
 import struct
-import subprocess
-import threading
 import time
 import zlib
 
@@ -16,7 +14,7 @@ import pytest
 
 import sshkey
 from patches import patch_path
-from program import KEYVETO, PATIENCE, ROOT, contains, equal, lacks, on_a_machine, wait_until
+from program import ROOT, contains, equal, lacks, on_a_machine
 from publisher import LIST, LOOKUP, MANIFEST, fixture_list_place, listing, records  # noqa: F401 (the fixture)
 from runs import run
 from samples import write
@@ -489,15 +487,3 @@ def test_each_source_has_its_section_and_a_failure_of_one_does_not_stop_the_othe
                        (("--blocklist", "/x"), "--blocklist needs --source NAME"),
                        (("--source", "a", "--source", "b", "/x"), "goes with one --source only")):
         contains(run("update", "--settings", place.settings, *words, status=2).err.decode(), why)
-
-
-def test_a_second_update_at_the_same_time_is_refused(place):
-    over = threading.Event()
-    place.publisher.list.pause = (100, over)
-    first = subprocess.Popen([KEYVETO, *map(str, place.arguments())], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: LIST in [request.path for request in place.publisher.site.requests], "the list is asked for")
-    contains(place.run(status=2).problems[0], "another keyveto update of it is running; wait for its end")
-    over.set()
-    first.communicate(timeout=PATIENCE)
-    equal(first.returncode, 0)
-    equal(place.target.read_bytes(), records())

@@ -16,7 +16,7 @@ import pytest
 from program import KEYVETO, attempt, contains, equal, lacks
 from publisher import LIST, MANIFEST, fixture_list_place, records  # noqa: F401 (the fixture)
 from runs import run
-from update_place import redirect_to, traced
+from update_place import traced
 from website import Page, Site
 
 
@@ -113,14 +113,6 @@ def test_a_mirrors_password_is_sent_for_all_of_its_files(place):
         lacks(place.run("--dry-run", status=0).err.decode(), "secret")
         equal([request.headers["Authorization"] for request in site.requests], ["Basic dXNlcjpzZWNyZXQ="] * 2, url)
         site.requests.clear()
-
-
-def test_a_chain_of_redirects_ends(place):
-    place.publisher.list.answer = redirect_to(place.publisher.site.url(LIST))
-    contains(place.refuse(), "redirects")
-    for scheme in ("http", "file", "ftp", "gopher"):
-        place.publisher.list.answer = redirect_to(f"{scheme}://localhost/etc/passwd")
-        contains(place.refuse(), "it redirects to another protocol than https")
 
 
 # --- the transfer ------------------------------------------------------------
