@@ -56,7 +56,7 @@ SOME_WAY_IN = ('from="127.0.2.0/24"', 'from="127.0.1.*"', 'expiry-time="20400101
                "no-agent-forwarding")
 
 
-class Grammar:
+class Grammar(grammar.Dice):
     def __init__(self, seed):
         self.r = random.Random(f"brake {seed}")
         self.unused = list(KEYS)
@@ -65,12 +65,6 @@ class Grammar:
                      "lists": [], "policies": [], "settings": [], "second": None, "enable": None, "revoked": None,
                      "printed": None,
                      "config": {"include": True, "main": [], "drop_ins": [], "matches": []}}
-
-    def maybe(self, share):
-        return self.r.random() < share
-
-    def pick(self, weights):
-        return self.r.choices(list(weights), list(weights.values()))[0]
 
     def make(self):
         self.nights = self.maybe(0.1)

@@ -93,7 +93,18 @@ def odd_homes(uid, home):
     return {home[1:]: 4, f"./{home[1:]}": 1, f"~{uid}": 1, f"-{uid}": 1, f"h{uid}/": 1}
 
 
-class Grammar:
+class Dice:
+    """Whatever draws by the random numbers of its r."""
+
+    def maybe(self, share):
+        return self.r.random() < share
+
+    def pick(self, weights):
+        """One of the keys of a table of weights."""
+        return self.r.choices(list(weights), list(weights.values()))[0]
+
+
+class Grammar(Dice):
     """Makes one draw. has_glob: the local sshd has wildcards in AuthorizedKeysFile."""
 
     def __init__(self, seed, has_glob=False):
@@ -116,13 +127,6 @@ class Grammar:
         self.add_clients()
         self.add_marks()
         return self.draw
-
-    def maybe(self, share):
-        return self.r.random() < share
-
-    def pick(self, weights):
-        """One of the keys of a table of weights."""
-        return self.r.choices(list(weights), list(weights.values()))[0]
 
     # Accounts
 

@@ -158,17 +158,11 @@ def configs_of_guards(values):
 
 # Drawing
 
-class Drawer:
+class Drawer(grammar.Dice):
     """Draws the policies of a machine."""
 
     def __init__(self, draw, seed):
         self.draw, self.r = draw, random.Random(f"policy {seed}")
-
-    def maybe(self, share):
-        return self.r.random() < share
-
-    def pick(self, weights):
-        return self.r.choices(list(weights), list(weights.values()))[0]
 
     def add(self):
         """Adds lists, policies and lines that were written by hand."""

@@ -60,9 +60,9 @@ class Agent:
                 raise RuntimeError("ssh-agent did not start")
             time.sleep(0.005)
 
-    def sign(self, data):
+    def sign(self, data, flags=SIGN_WITH_SHA512):
         request = struct.pack(">B", SIGN_REQUEST) + string(self._blob) + string(data)
-        request += struct.pack(">I", SIGN_WITH_SHA512)
+        request += struct.pack(">I", flags)
         with socket.socket(socket.AF_UNIX) as agent:
             agent.settimeout(PATIENCE)
             agent.connect(self._path)
