@@ -246,15 +246,18 @@ def test_bad_requests_are_refused_and_nothing_is_written(scratch):
     world.nothing_left()
 
 
-def test_any_reason_is_logged_as_it_was_given(scratch):
+@pytest.mark.parametrize("words, verdict", ((("allow", "--until", day(30)), "allowed"), (("deny",), "listed")))
+def test_any_reason_is_logged_as_it_was_given(scratch, words, verdict):
     world, rnd = World(scratch), random.Random(3)
-    for _ in range(40):
+    key = world.leaked if verdict == "allowed" else world.clean
+    for _ in range(50):
         reason = "".join(rnd.choice("ab #\"\\'=,$%;é ") for _ in range(rnd.randrange(1, 12)))
         if not reason.strip(" "):
             continue
-        keyveto("deny", world.clean.fingerprint, *reason.split(" "), status=0)
-        found = json.loads(keyveto("check", "--json", world.clean.path, status=1).stdout.splitlines()[0])
-        equal(found["reason"], reason, world.text.splitlines()[-1])
+        keyveto(*words, key.fingerprint, *reason.split(" "), status=0)
+        found = json.loads(keyveto("check", "--json", "--all", key.path).stdout.splitlines()[0])
+        equal((found["verdict"], found["reason"]), (verdict, reason), world.text.splitlines()[-1])
+        equal(world.lets_in(key), verdict == "allowed")
 
 
 def test_twenty_runs_at_the_same_time_lose_no_line(scratch):
