@@ -566,7 +566,7 @@ class Host:
             lists.update((path, kind_of(path)) for path in self.targets() if os.path.exists(path))
             text = with_lines_for(CONFIG_BLOCK.sub("\n", now or ""), lists)
         self.next_config = text
-        if text == CONFIG_BLOCK.sub("\n", now or "") and now is not None:
+        if text == CONFIG_BLOCK.sub("\n", now or ""):
             return
         self.changed(CONFIG, now, text)
         if not self.check:
