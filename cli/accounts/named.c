@@ -96,9 +96,8 @@ read_text(const struct input_sink *sink, char **words)
 	return ok;
 }
 
-/* Whether the words look like a key of their own: "ssh-rsa AAAA...". */
-static bool
-is_key_text(char **words)
+bool
+named_is_key_text(char **words)
 {
 	bool has_blob = false;
 
@@ -173,7 +172,7 @@ named_keys_read(struct named_keys *n, char **words)
 		if (*words == NULL)
 			return machine_each_key(n->judge, NULL, 0, on_key, n,
 			    &n->problems);
-	} else if (is_key_text(words))
+	} else if (named_is_key_text(words))
 		return read_text(&sink, words);
 	for (; *words != NULL; words++) {
 		if (access(*words, F_OK) == -1 &&

@@ -25,4 +25,10 @@ struct named_keys {
  * after a message. */
 bool named_keys_read(struct named_keys *n, char **words);
 
+/*
+ * Whether the words look like a key of their own: "ssh-rsa AAAA...". A file of
+ * the name of the first wins.
+ */
+bool named_is_key_text(char **words);
+
 #endif

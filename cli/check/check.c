@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "accounts/named.h"
 #include "base/color.h"
 #include "command.h"
+#include "host/memory.h"
 #include "reading/chosen.h"
 #include "reading/reading.h"
 #include "upkeep/own_list.h"
@@ -96,6 +98,43 @@ choose_path(const struct cli_judge_options *o, char **pathp, bool *ownp)
 	return !*ownp || find_own_keys(pathp);
 }
 
+/*
+ * Puts the operands that are a key's own text into standard input, which "-"
+ * stands for. False after a message.
+ */
+static bool
+take_key_texts(char **paths)
+{
+	static char standard_input[] = "-";
+	char **left = paths;
+	bool named = false;
+	int fd = -1;
+
+	for (char **path = paths; *path != NULL; path++) {
+		char *word[] = { *path, NULL };
+
+		named |= strcmp(*path, standard_input) == 0;
+		if (!named_is_key_text(word)) {
+			*left++ = *path;
+			continue;
+		}
+		if (fd == -1) {
+			fd = memory_file("keys");
+			*left++ = standard_input;
+		}
+		if (fd == -1 || dprintf(fd, "%s\n", word[0]) < 0)
+			return cli_failed("the key", "cannot be read");
+	}
+	*left = NULL;
+	if (fd == -1)
+		return true;
+	if (named)
+		return cli_error("give - or the text of a key, not both");
+	return (lseek(fd, 0, SEEK_SET) == 0 && dup2(fd, STDIN_FILENO) != -1 &&
+		   close(fd) == 0) ||
+	    cli_failed("the key", "cannot be read");
+}
+
 static int
 run_check(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -124,6 +163,8 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	if (optind < argc)
 		paths = argv + optind;
 	else if (!choose_path(&o.judge, &chosen[0], &own))
+		return CLI_UNCHECKED;
+	if (!take_key_texts(paths))
 		return CLI_UNCHECKED;
 	if (!own_list_add(&o.judge, o.quiet ? OWN_LIST_QUIETLY : 0))
 		return CLI_UNCHECKED;
@@ -166,12 +207,12 @@ const struct cli_command cli_check = {
 	.synopsis =
 	    "[--json] [--all] [--quiet] [--weak] [--color WHEN] "
 	    "[--config FILE] "
-	    "[--filter FILE]... [--blocklist FILE]... [FILE|DIRECTORY|-]...",
+	    "[--filter FILE]... [--blocklist FILE]... [FILE|DIRECTORY|KEY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
 		"listed",
 	.details = REPORT_HELP
 	"  --weak           RSA keys that anybody factors, too\n" COLOR_HELP
 	    CLI_JUDGE_HELP
-	"Without a file: what is piped in, else your own ~/.ssh.\n" REPORT_STATUS_HELP,
+	"Without a file: what is piped in, else your own ~/.ssh.\nThe text of a key in quotes is read as well.\n" REPORT_STATUS_HELP,
 	.run = run_check,
 };

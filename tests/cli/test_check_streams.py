@@ -16,7 +16,8 @@ import time
 
 
 from check_runs import check, mixed_text, sixty_megabytes, started
-from program import KEYVETO, PATIENCE, attempt, contains, equal, lacks, wait_until_read
+from keys import generate
+from program import KEYVETO, PATIENCE, ROOT, attempt, contains, equal, keyveto, lacks, wait_until_read
 from runs import nothing_raw
 from samples import MIB, empty_filter, folder, listing, made, write
 from terminal import read_to_end
@@ -247,3 +248,16 @@ def test_in_a_pipe_or_with_quiet_there_is_no_progress():
     os.close(slave)
     os.close(master)
     nothing_raw(done.stderr)
+
+
+def test_the_text_of_a_key_is_read(scratch):
+    """In quotes; a file of that name wins."""
+    demo = (ROOT / "testdata/demo/compromised.pub").read_text(encoding="ascii").strip()
+    options = ("--all", "--filter", ROOT / "testdata/demo/demo.pkbf")
+    contains(check(*options, demo, status=1).out.decode(), "-:1: listed: ssh-ed25519 256 SHA256:")
+    said = check(*options, demo, f"{generate(scratch).key}", demo, "/dev/null", status=None)
+    contains(said.out.decode() + said.err.decode(), "-:1: listed: ", "-:3: listed: ", "3 keys in ")
+    contains(check(*options, demo, "-", status=2).err.decode(), "give - or the text of a key, not both")
+    name = "ssh-rsa AAAA"
+    (scratch / name).write_text("nothing\n", encoding="ascii")
+    contains(keyveto("check", *options, name, cwd=scratch, status=2).stderr, f"{name}:1: no key on this line")
