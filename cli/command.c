@@ -56,7 +56,8 @@ measure(const char *a, size_t a_len, const char *b, size_t b_len)
 
 /*
  * Keeps name if it is nearer to the word than those before, and close: a third
- * of the word's characters may be wrong, left out, too many or swapped.
+ * of the word's characters may be wrong, left out, too many or swapped. Of two
+ * that are as near, a letter of the longer one was left out.
  */
 static void
 nearest_try(struct nearest *n, const char *name)
@@ -67,7 +68,10 @@ nearest_try(struct nearest *n, const char *name)
 	if (len > WORD_MAX || name_len > WORD_MAX)
 		return;
 	distance = measure(n->word, len, name, name_len);
-	if (distance > len / 3 || (n->name != NULL && distance >= n->distance))
+	if (distance > len / 3 ||
+	    (n->name != NULL &&
+		(distance > n->distance ||
+		    (distance == n->distance && name_len <= strlen(n->name)))))
 		return;
 	n->name = name;
 	n->distance = distance;
@@ -190,9 +194,12 @@ cli_run_subcommand(const struct cli_command *cmd,
 	}
 	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
 	    cmd->synopsis);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		if (subcommand[i]->heading != NULL)
+			fprintf(out, "\n%s\n", subcommand[i]->heading);
 		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
 		    subcommand[i]->help);
+	}
 	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; so does %s.\n",
 	    blank, cmd->name, name_page(cmd, text));
 	return help && cli_stdout_ok() ? 0 : CLI_UNCHECKED;

@@ -22,6 +22,7 @@ struct cli_command {
 	const char *details;  /* of --help: a line for each option */
 	int section;	      /* of its manual page; 0 means 1 */
 	const char *page;     /* whose page it shares, as "enable"; or NULL */
+	const char *heading;  /* above it in the list of commands; or NULL */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 

@@ -21,6 +21,7 @@ run_worker(const struct cli_command *cmd, int argc, char **argv)
 }
 
 static const struct cli_command filter = {
+	.heading = "For makers of lists:",
 	.name = "filter",
 	.help = CLI_FILTER_HELP,
 	.run = run_worker,
@@ -39,24 +40,24 @@ static const struct cli_command proof = {
 };
 
 static const struct cli_command *const commands[] = {
-	&cli_check,
-	&cli_audit,
-	&cli_scan,
-	&cli_why,
-	&cli_confirm,
-	&cli_spki,
-	&filter,
-	&list,
-	&proof,
-	&cli_update,
 	&cli_setup,
 	&cli_enable,
 	&cli_disable,
 	&cli_status,
 	&cli_sshd,
-	&cli_config,
+	&cli_check,
+	&cli_audit,
+	&cli_why,
 	&cli_deny,
 	&cli_allow,
+	&cli_update,
+	&cli_config,
+	&cli_scan,
+	&filter,
+	&list,
+	&cli_spki,
+	&cli_confirm,
+	&proof,
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
