@@ -28,8 +28,7 @@ struct cli_command {
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_confirm, cli_deny, cli_disable, cli_enable, cli_filter, cli_list,
-    cli_proof, cli_scan, cli_setup, cli_spki, cli_sshd, cli_status, cli_update,
-    cli_why;
+    cli_proof, cli_scan, cli_setup, cli_spki, cli_status, cli_update, cli_why;
 
 /* What the list of commands says of those that run in keyveto-worker. */
 #define CLI_FILTER_HELP "Make, change and inspect filters"

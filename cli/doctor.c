@@ -14,12 +14,12 @@ run_checks(const struct doctor_options *o,
     bool (*print)(const struct doctor *d))
 {
 	struct doctor d;
-	int status = DOCTOR_BROKEN;
+	int status = CLI_UNCHECKED;
 
 	if (!doctor_run(&d, o))
 		cli_error("%s", strerror(ENOMEM));
 	else if (print(&d))
-		status = (int)doctor_status(&d, NULL);
+		status = doctor_exit_status(&d);
 	doctor_free(&d);
 	return status;
 }

@@ -44,7 +44,6 @@ static const struct cli_command *const commands[] = {
 	&cli_enable,
 	&cli_disable,
 	&cli_status,
-	&cli_sshd,
 	&cli_check,
 	&cli_audit,
 	&cli_why,
@@ -117,6 +116,8 @@ static const struct {
 } aliases[] = {
 	{ { "sshd", "enable" }, "enable" },
 	{ { "sshd", "disable" }, "disable" },
+	{ { "sshd", "status" }, "status" },
+	{ { "config", "check" }, "status" },
 	{ { "doctor", NULL }, "status" },
 };
 

@@ -75,7 +75,7 @@ _keyveto_argument()
 			[[ journal != "$3"* ]] || COMPREPLY+=(journal)
 		fi ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
-	spki | 'config check' | allow | deny) (($2 > 0)) || _keyveto_files "$3" ;;
+	spki | allow | deny) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')

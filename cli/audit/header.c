@@ -118,35 +118,7 @@ versions_to_json(const struct sshd *sshd)
 	    json_text(known ? version : NULL), "os", os_to_json());
 }
 
-/*
- * Whether listed keys are kept out on every way in; JSON's null if that is not
- * known. What keyveto.conf says counts too, as for keyveto sshd status.
- */
-static json_t *
-guarded_to_json(const struct doctor *d)
-{
-	static const char *const checks[] = { "guard", "match", "user-ca",
-		"hostbased", "service" };
-	const struct kv_config *c = &d->judging.judge.config;
-	enum doctor_status worst = DOCTOR_OK;
-
-	if (d->settings == NULL)
-		return json_null();
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
-		if (doctor_status(d, checks[i]) > worst)
-			worst = doctor_status(d, checks[i]);
-	if (worst == DOCTOR_BROKEN)
-		return json_false();
-	if (d->judging.judge.broken[0] != '\0')
-		return json_null();
-	if (c->on_hit != KV_ACTION_DENY ||
-	    (c->on_probable != KV_ACTION_DENY &&
-		d->judging.judge.n_filters > 0))
-		return json_false();
-	return worst == DOCTOR_OK ? json_true() : json_null();
-}
-
-/* Root's ways in, as keyveto sshd status prints them. */
+/* Root's ways in. */
 static json_t *
 ways_to_json(const struct doctor *d)
 {
@@ -180,8 +152,9 @@ add_doctor(const struct audit_options *o, json_t *header)
 		ok = json_object_set_new(header, "sshd",
 			 json_pack("{s:o, s:b, s:o, s:o}", "path",
 			     json_text(o->sshd.path), "answered",
-			     d.settings != NULL, "guarded", guarded_to_json(&d),
-			     "ways", ways_to_json(&d))) == 0 &&
+			     d.settings != NULL, "guarded",
+			     doctor_guarded_to_json(&d), "ways",
+			     ways_to_json(&d))) == 0 &&
 		    json_object_set_new(header, "doctor",
 			root ? doctor_to_json(&d) : json_null()) == 0;
 	if (root)

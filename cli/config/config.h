@@ -11,7 +11,7 @@
 
 #define CONFIG_EDIT_COMMAND "keyveto config edit"
 
-/* Their names are two words ("config check"), for usage and --help. */
+/* Its name is two words, for usage and --help. */
 extern const struct cli_command config_edit;
 
 /*

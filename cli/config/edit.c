@@ -513,7 +513,6 @@ decide_about(const struct edit *e, const struct config_text *t)
 		.text = e->base.text,
 		.len = e->base.len,
 		.readers = &e->readers,
-		.silent = true,
 	};
 	struct config_subject now = before;
 	struct config_findings was, is;
@@ -524,7 +523,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 	now.name = e->copy.path;
 	now.text = t->text;
 	now.len = t->len;
-	now.silent = false;
+	now.found = config_findings_tell;
 	ok = config_findings_make(&was, &before);
 	ok = config_findings_make(&is, &now) && ok;
 	if (!ok)

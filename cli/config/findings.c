@@ -37,20 +37,29 @@ static const char *const single[] = {
 
 #define SINGLE (sizeof(single) / sizeof(single[0]))
 
-/* Adds one to a counter of f, and prints the finding unless s->silent. */
-__attribute__((format(printf, 3, 4))) static void
-count_finding(size_t *counter, const struct config_subject *s, const char *fmt,
-    ...)
+/* Counts a finding, and tells s->found of it. */
+__attribute__((format(printf, 4, 5))) static void
+find(struct config_findings *f, const struct config_subject *s,
+    enum config_finding kind, const char *fmt, ...)
 {
 	char text[KV_REASON_BYTES + 512];
 	va_list ap;
 
-	++*counter;
-	if (s->silent)
+	f->mistakes += kind == CONFIG_MISTAKE;
+	f->unreadable += kind == CONFIG_UNREADABLE;
+	if (s->found == NULL)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	s->found(s->arg, kind, text);
+}
+
+void
+config_findings_tell(void *arg, enum config_finding kind, const char *text)
+{
+	(void)arg;
+	(void)kind;
 	cli_error("%s", text);
 }
 
@@ -97,7 +106,7 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 			return true;
 		if (r != KV_ERR_CONFIG)
 			return cli_error("%s", why);
-		count_finding(&f->mistakes, s, "%s", why);
+		find(f, s, CONFIG_MISTAKE, "%s", why);
 		line = strlen(why) > place ? strtoul(why + place, NULL, 10) : 0;
 		if (f->mistakes == MISTAKES_MAX ||
 		    !blank_line(text, s->len, line))
@@ -139,7 +148,7 @@ count_idle_keyword(struct config_findings *f, const struct config_subject *s,
 		first->line[i] = number;
 		first->value[i] = word[1];
 	} else if (strcasecmp(word[1], first->value[i]) != 0)
-		count_finding(&f->notices, s,
+		find(f, s, CONFIG_IDLE,
 		    "%s:%lu: this %s has no effect: line %lu has one, and only "
 		    "the first one counts",
 		    s->name, number, single[i], first->line[i]);
@@ -182,12 +191,12 @@ count_idle_allowed(struct config_findings *f, const struct config_subject *s,
 	if (!config_line_names(line, len, false, &key))
 		return;
 	if (key.day < today)
-		count_finding(&f->notices, s,
+		find(f, s, CONFIG_POLICY,
 		    "%s:%lu: this AllowKey line is past its date, and has no "
 		    "effect",
 		    s->name, number);
 	else if (kv_config_find_denied(&f->config, key.digest, now) != NULL)
-		count_finding(&f->notices, s,
+		find(f, s, CONFIG_IDLE,
 		    "%s:%lu: this AllowKey line has no effect: a DenyKey line "
 		    "names the same key, and DenyKey wins",
 		    s->name, number);
@@ -268,7 +277,7 @@ count_unusable_filters(struct config_findings *f,
     const struct config_subject *s)
 {
 	struct reading q = {
-		.path = s->draft ? NULL : s->path,
+		.path = s->path,
 		.config = &f->config,
 	};
 	const struct kv_paths paths = {
@@ -281,21 +290,21 @@ count_unusable_filters(struct config_findings *f,
 	char why[KV_REASON_BYTES], broken[WALL_WHY_BYTES];
 
 	judging_open(&f->judging, NULL, &paths, cli_open_as_login, NULL);
-	f->unseen = !judging_start(&f->judging, broken);
 	/* That says nothing about a login. */
-	if (f->unseen && !s->silent)
-		cli_error("%s: its filters and lists were not looked into: %s",
+	if (!judging_start(&f->judging, broken))
+		find(f, s, CONFIG_UNSEEN,
+		    "%s: its filters and lists were not looked into: %s",
 		    s->name, broken);
 	if (f->judging.judge.broken[0] != '\0')
-		count_finding(&f->unreadable, s, "%s", f->judging.judge.broken);
+		find(f, s, CONFIG_UNREADABLE, "%s", f->judging.judge.broken);
 	for (size_t i = 0; i < f->judging.judge.n_filters; i++)
 		if (f->judging.judge.filter[i].pkbf.fd == -1)
-			count_finding(&f->unreadable, s,
+			find(f, s, CONFIG_UNREADABLE,
 			    "%s: a login has no verdict without this filter",
 			    f->judging.judge.filter[i].why);
 	for (size_t i = 0; i < f->judging.judge.n_lists; i++)
 		if (f->judging.judge.list[i].blocklist.fd == -1)
-			count_finding(&f->unreadable, s,
+			find(f, s, CONFIG_UNREADABLE,
 			    "%s: a login has no verdict without this list",
 			    f->judging.judge.list[i].why);
 	if (config_findings_no_verdict(f))
@@ -309,7 +318,7 @@ count_unusable_filters(struct config_findings *f,
 			sizeof(why)))
 			continue;
 		f->blind |= UINT32_C(1) << i;
-		count_finding(&f->unreadable, s,
+		find(f, s, CONFIG_UNREADABLE,
 		    "%s, read as %s, as whom sshd runs the guard: a login has "
 		    "no verdict",
 		    why,
@@ -335,34 +344,35 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 		if (s->path != NULL && !can_be_opened(s->path, why)) {
 			/* A login ignores such a file, and uses the defaults. */
 			f->on_error = KV_ACTION_DENY;
-			count_finding(&f->unreadable, s,
+			find(f, s, CONFIG_UNREADABLE,
 			    "%s: a login does not read this file; it must "
 			    "belong to root, and only root may write to it and "
 			    "to the folders above",
 			    why);
 		}
-		count_unusable_filters(f, s);
+		if (!s->text_alone)
+			count_unusable_filters(f, s);
 		count_idle_lines(f, s, text);
 		/* Nobody who adds a list means to take the filter away. */
 		if (f->config.n_filters == 0 &&
 		    access(KV_CONFIG_FILTER_PATH, F_OK) == 0)
-			count_finding(&f->notices, s,
+			find(f, s, CONFIG_POLICY,
 			    "%s: no login consults " KV_CONFIG_FILTER_PATH
 			    ": with a Blocklist line it needs a line of its "
 			    "own, Filter " KV_CONFIG_FILTER_PATH,
 			    s->name);
 		if (f->config.on_hit != KV_ACTION_DENY)
-			count_finding(&f->notices, s,
+			find(f, s, CONFIG_POLICY,
 			    "%s: OnHit warn: a listed key is let in, and "
 			    "logged",
 			    s->name);
 		else if (f->config.on_probable != KV_ACTION_DENY)
-			count_finding(&f->notices, s,
+			find(f, s, CONFIG_POLICY,
 			    "%s: OnProbable warn: a key that only filters list "
 			    "is let in, and logged",
 			    s->name);
 		if (f->config.on_error != KV_ACTION_DENY)
-			count_finding(&f->notices, s,
+			find(f, s, CONFIG_POLICY,
 			    "%s: OnError allow: listed keys are let in while "
 			    "a filter or this file cannot be read",
 			    s->name);
@@ -386,85 +396,10 @@ config_findings_no_verdict(const struct config_findings *f)
 	return f->mistakes > 0 || f->unreadable > 0;
 }
 
-/* What each enum kv_action does with a login. */
-static const char *const action_text[] = {
-	[KV_ACTION_ALLOW] = "let in",
-	[KV_ACTION_WARN] = "let in, and logged",
-	[KV_ACTION_DENY] = "refused",
-};
-
-void
-config_findings_print(const struct config_findings *f, const char *name)
-{
-	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
-	const struct kv_config *c = &f->config;
-	size_t past = 0, endless = 0, future = 0;
-
-	cli_printf(stdout, "%s", name);
-	if (config_findings_no_verdict(f))
-		printf(": no key gets a verdict, so each login by key is %s "
-		       "(OnError %s)\n",
-		    action_text[f->on_error], kv_action_name(f->on_error));
-	else
-		puts(": each key gets a verdict");
-	if (f->mistakes == 0)
-		printf("  %-20s %s (OnHit %s)\n", "a listed key",
-		    action_text[c->on_hit], kv_action_name(c->on_hit));
-	if (f->mistakes == 0 && c->on_probable != c->on_hit)
-		printf("  %-20s %s (OnProbable %s)\n", "listed probably",
-		    action_text[c->on_probable],
-		    kv_action_name(c->on_probable));
-	printf("  %-20s %s (OnError %s)\n", "without a verdict",
-	    action_text[f->on_error], kv_action_name(f->on_error));
-	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
-	    action_text[c->on_unsupported], kv_action_name(c->on_unsupported));
-	for (size_t i = 0; i < f->judging.judge.n_filters; i++) {
-		const struct kv_filter *one = &f->judging.judge.filter[i];
-
-		cli_printf(stdout, "  %-20s %s", "filter", one->path);
-		if (one->pkbf.fd == -1)
-			puts(": cannot be used");
-		else
-			printf(": revision %" PRIu32 ", %" PRIu32 " %s\n",
-			    one->pkbf.header.revision, one->pkbf.header.entries,
-			    cli_plural(one->pkbf.header.entries, "entry",
-				"entries"));
-	}
-	for (size_t i = 0; i < f->judging.judge.n_lists; i++) {
-		const struct kv_list *one = &f->judging.judge.list[i];
-
-		cli_printf(stdout, "  %-20s %s", "blocklist", one->path);
-		if (one->blocklist.fd == -1)
-			puts(": cannot be used");
-		else
-			printf(": %" PRIu64 " %s\n", one->blocklist.records,
-			    cli_plural(one->blocklist.records, "record",
-				"records"));
-	}
-	for (size_t i = 0; i < c->n_patterns; i++)
-		cli_printf(stdout, "  %-20s %s\n",
-		    i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);
-	if (c->n_patterns == 0)
-		printf("  %-20s none\n", "AuthorizedKeysFile");
-	for (size_t i = 0; i < c->allowed.n; i++) {
-		past += c->allowed.v[i].day < today;
-		endless += c->allowed.v[i].day == KV_CONFIG_NO_END;
-	}
-	for (size_t i = 0; i < c->denied.n; i++)
-		future += c->denied.v[i].day > today;
-	printf("  %-20s %zu line%s, %zu without an end, %zu expired\n",
-	    "AllowKey", c->allowed.n, cli_plural(c->allowed.n, "", "s"),
-	    endless, past);
-	if (c->denied.n > 0)
-		printf("  %-20s %zu line%s, %zu whose date has not come\n",
-		    "DenyKey", c->denied.n, cli_plural(c->denied.n, "", "s"),
-		    future);
-}
-
 /* --- who reads the file ------------------------------------------------- */
 
-static void
-add_reader(struct config_readers *r, const char *user)
+void
+config_readers_add(struct config_readers *r, const char *user)
 {
 	struct config_reader one = { .uid = NOBODY, .gid = NOBODY };
 	struct accounts a = { 0 };
@@ -521,7 +456,7 @@ add_commands_user(struct config_readers *r, const char *command,
 	if (!reads_path(command, path))
 		return false;
 	if (!sshd_words_none(user))
-		add_reader(r, user);
+		config_readers_add(r, user);
 	return true;
 }
 
@@ -586,6 +521,6 @@ config_readers_find(struct config_readers *r, const char *path)
 		if (is_one_of(&t->line[i], "AuthorizedKeysCommandUser",
 			"AuthorizedPrincipalsCommandUser") &&
 		    !sshd_words_none(t->line[i].value))
-			add_reader(r, t->line[i].value);
+			config_readers_add(r, t->line[i].value);
 	sshd_overview_free(&overview);
 }

@@ -35,6 +35,17 @@ struct config_readers {
  */
 void config_readers_find(struct config_readers *r, const char *path);
 
+/* The same for one user of the guard, by name. */
+void config_readers_add(struct config_readers *r, const char *user);
+
+enum config_finding {
+	CONFIG_MISTAKE,
+	CONFIG_UNREADABLE, /* a file that a login or reader cannot read */
+	CONFIG_UNSEEN,	   /* it could not be looked into */
+	CONFIG_IDLE,	   /* a line without effect */
+	CONFIG_POLICY,	   /* what works, but should be checked */
+};
+
 /* The file to check. */
 struct config_subject {
 	const char *name; /* the file's name in messages */
@@ -42,24 +53,24 @@ struct config_subject {
 	const char *text; /* its content, now or soon */
 	size_t len;
 	const struct config_readers *readers; /* who must read it */
-	bool draft;  /* readers will find it at another path */
-	bool silent; /* print nothing */
+	bool text_alone; /* do not look into its filters and lists */
+	/* Gets each finding; NULL: they are only counted. */
+	void (*found)(void *arg, enum config_finding kind, const char *text);
+	void *arg;
 };
 
 struct config_findings {
 	struct kv_config config; /* as parsed, without the wrong lines */
 	struct judging judging;	 /* of its filters and lists */
-	bool unseen;		 /* keyveto-reader did not look into these */
 	size_t mistakes;	 /* number of lines that are wrong */
 	size_t unreadable;	 /* files that a login or reader cannot read */
 	uint32_t blind;		 /* bit i: reader i gets no verdict */
-	size_t notices;		 /* what works, but should be checked */
 	enum kv_action on_error; /* OnError as a login reads it now */
 };
 
 /*
- * Checks the file, and prints "keyveto: NAME:LINE: reason" for each mistake,
- * each file that cannot be read, and each notice. False after a message if out
+ * Checks the file, and tells s->found "NAME:LINE: reason" for each mistake, each
+ * file that cannot be read, and what else it finds. False after a message if out
  * of memory. Always call config_findings_free.
  */
 bool config_findings_make(struct config_findings *f,
@@ -69,8 +80,9 @@ void config_findings_free(struct config_findings *f);
 /* Whether logins by key get no verdict: by a mistake or unreadable file. */
 bool config_findings_no_verdict(const struct config_findings *f);
 
-/* Prints what a login does now. */
-void config_findings_print(const struct config_findings *f, const char *name);
+/* Prints a finding as a message. */
+void config_findings_tell(void *arg, enum config_finding kind,
+    const char *text);
 
 /*
  * Whether line, without its line end, is an AllowKey line, or with denies a

@@ -3,13 +3,19 @@
 #include "doctor/doctor.h"
 
 #include <inttypes.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "accounts/machine.h"
+#include "config/findings.h"
 #include "host/system_file.h"
 #include "tasks/filter.h"
+
+#define MISTAKE_REMEDY \
+	"correct it with keyveto config edit; until then no key gets a " \
+	"verdict, and OnError decides"
 
 bool
 doctor_read_filters(struct doctor *d)
@@ -37,17 +43,97 @@ doctor_read_filters(struct doctor *d)
 	return true;
 }
 
+/* Adds what is found in a keyveto.conf. arg: the doctor. */
+static void
+add_found(void *arg, enum config_finding kind, const char *text)
+{
+	static const enum doctor_status status[] = {
+		[CONFIG_MISTAKE] = DOCTOR_BLIND,
+		[CONFIG_UNREADABLE] = DOCTOR_BLIND,
+		[CONFIG_UNSEEN] = DOCTOR_UNSEEN,
+		[CONFIG_IDLE] = DOCTOR_WARNING,
+		[CONFIG_POLICY] = DOCTOR_WARNING,
+	};
+
+	doctor_add(arg, status[kind],
+	    kind == CONFIG_MISTAKE  ? MISTAKE_REMEDY :
+		kind == CONFIG_IDLE ? "take it out: keyveto config edit" :
+				      NULL,
+	    "%s", text);
+}
+
+/* The same, but for what other checks find of the file that is checked. */
+static void
+add_found_in_text(void *arg, enum config_finding kind, const char *text)
+{
+	if (kind == CONFIG_MISTAKE || kind == CONFIG_IDLE)
+		add_found(arg, kind, text);
+}
+
+/* Tells s->found of a file. False if it cannot be read at all. */
+static bool
+look_at(struct doctor *d, struct config_subject *s, struct config_findings *f)
+{
+	char *text = system_file_read(s->name, &s->len);
+
+	*f = (struct config_findings){ 0 };
+	if ((s->text = text) == NULL)
+		return false;
+	s->arg = d;
+	d->out_of_memory |= !config_findings_make(f, s);
+	config_findings_free(f);
+	free(text);
+	return true;
+}
+
+static void
+look_at_other(struct doctor *d, const struct doctor_conf *c)
+{
+	struct config_subject s = {
+		.name = c->path,
+		.path = c->path,
+		.readers = &c->readers,
+		.found = add_found,
+	};
+	struct config_findings f;
+
+	if (!look_at(d, &s, &f))
+		doctor_add(d, DOCTOR_BLIND, "write it, or name another file",
+		    "%s: %s", c->path, strerror(errno));
+	else if (config_findings_no_verdict(&f))
+		doctor_add(d, DOCTOR_BLIND, NULL,
+		    "%s: no key gets a verdict, and OnError %s decides",
+		    c->path, kv_action_name(f.on_error));
+	else
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%s is read by logins, too, and each key gets a verdict",
+		    c->path);
+	if (f.on_error == KV_ACTION_DENY)
+		doctor_add_refuses(d);
+}
+
 void
 doctor_config(struct doctor *d)
 {
-	if (d->judging.judge.broken[0] != '\0')
-		doctor_add(d, DOCTOR_BROKEN,
-		    "correct it with keyveto config edit; "
-		    "until then no key gets a verdict, and OnError decides",
-		    "%s", d->judging.judge.broken);
-	else
+	const char *broken = d->judging.judge.broken;
+	struct config_subject s = {
+		.name = d->config,
+		.text_alone = true,
+		.found = add_found_in_text,
+	};
+	struct config_findings f;
+
+	(void)look_at(d, &s, &f);
+	if (f.mistakes == 0 && *broken != '\0')
+		doctor_add(d,
+		    d->is_read || access(d->config, F_OK) == 0 ? DOCTOR_BLIND :
+								 DOCTOR_BROKEN,
+		    MISTAKE_REMEDY, "%s", broken);
+	else if (d->n == 0)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s can be read, and is root's alone", d->config);
+	for (size_t i = 0; i < d->n_confs; i++)
+		look_at_other(d, &d->conf[i]);
 }
 
 void
@@ -55,16 +141,6 @@ doctor_not_looked_at(struct doctor *d)
 {
 	doctor_add(d, DOCTOR_WARNING, NULL,
 	    "not looked at, since %s cannot be read", d->config);
-}
-
-void
-doctor_compare_config(struct doctor *d, const char *who, const char *path)
-{
-	d->is_read |= system_file_is_same(path, d->config);
-	if (strcmp(path, d->config) != 0)
-		doctor_add(d, DOCTOR_WARNING, "name that file with --config",
-		    "%s reads %s, and doctor has checked %s", who, path,
-		    d->config);
 }
 
 void

@@ -74,7 +74,7 @@ doctor_add_refuses(struct doctor *d)
 {
 	if (d->n > 0)
 		d->finding[d->n - 1].refuses = d->finding[d->n - 1].status ==
-		    DOCTOR_BROKEN;
+		    DOCTOR_BLIND;
 }
 
 void
@@ -105,7 +105,30 @@ doctor_status_name(enum doctor_status status)
 {
 	static const char *const names[] = { "ok", "warning", "broken" };
 
-	return names[status];
+	return names[doctor_status_number(status)];
+}
+
+int
+doctor_status_number(enum doctor_status status)
+{
+	return status <= DOCTOR_WARNING ? (int)status :
+	    status == DOCTOR_UNSEEN	? 1 :
+					  2;
+}
+
+int
+doctor_exit_status(const struct doctor *d)
+{
+	int worst = 0, one;
+
+	for (size_t i = 0; i < d->n; i++) {
+		one = d->finding[i].status == DOCTOR_UNSEEN ||
+			d->finding[i].status == DOCTOR_BLIND ?
+		    2 :
+		    d->finding[i].status != DOCTOR_OK;
+		worst = one > worst ? one : worst;
+	}
+	return worst;
 }
 
 static void
@@ -113,7 +136,7 @@ run_check(struct doctor *d, size_t i)
 {
 	d->check = checks[i].name;
 	if (checks[i].need == SSHD_ANSWER && d->settings == NULL)
-		doctor_add(d, DOCTOR_WARNING, NULL,
+		doctor_add(d, DOCTOR_UNSEEN, NULL,
 		    "not looked at, since sshd gave no answer");
 	else if (checks[i].need == CONFIG && d->judging.judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
@@ -128,6 +151,8 @@ doctor_run(struct doctor *d, const struct doctor_options *o)
 	if (doctor_read_filters(d) && doctor_read_lists(d)) {
 		doctor_read_sshd(d);
 		doctor_read_pam(d);
+		if (d->settings != NULL)
+			doctor_read_ways(d);
 		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 			run_check(d, i);
 	} else
@@ -149,6 +174,20 @@ doctor_free(struct doctor *d)
 	free(d->has_facts);
 	free(d->list);
 	(void)judging_close(&d->judging, why);
+	free(d->dump);
 	sshd_settings_free(d->settings);
+	sshd_overview_free(&d->overview);
+	for (size_t i = 0; i < d->n_groups; i++)
+		free(d->group[i].account);
+	free(d->group);
+	for (size_t i = 0; i < d->n_guards; i++) {
+		free(d->guard[i].command);
+		free(d->guard[i].user);
+	}
+	free(d->guard);
+	for (size_t i = 0; i < d->n_confs; i++)
+		free(d->conf[i].path);
+	free(d->conf);
+	accounts_free(&d->accounts);
 	pam_stack_free(&d->pam);
 }

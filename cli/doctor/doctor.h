@@ -7,11 +7,16 @@
 #ifndef CLI_DOCTOR_DOCTOR_H
 #define CLI_DOCTOR_DOCTOR_H
 
+#include <limits.h>
+
 #include "command.h"
+#include "config/findings.h"
+#include "host/accounts.h"
 #include "sets/filter_facts.h"
 #include "reading/judging.h"
 #include "sets/list_facts.h"
 #include "base/json_text.h"
+#include "sshd_config/overview.h"
 #include "sshd_config/sshd_config.h"
 #include "upkeep/notes.h"
 #include "ways/pam_stack.h"
@@ -23,11 +28,14 @@
 /* badkeys publishes a list every one to three months. */
 #define DOCTOR_LIST_MAX_AGE_DEFAULT 120
 
-/* From good to bad. The worst of all findings is the exit status. */
+/* From good to bad. doctor_exit_status says what each makes of the command's. */
 enum doctor_status {
-	DOCTOR_OK = 0,
-	DOCTOR_WARNING = 1,
-	DOCTOR_BROKEN = 2,
+	DOCTOR_OK,
+	DOCTOR_WARNING,
+	DOCTOR_UNSEEN, /* a warning: it could not be found out */
+	DOCTOR_BROKEN, /* a listed key may get in */
+	DOCTOR_BLIND,  /* broken: logins get no verdict, or nothing is known */
+	DOCTOR_STATES,
 };
 
 struct doctor_finding {
@@ -47,6 +55,26 @@ struct doctor_options {
 	uint64_t max_age;      /* of a filter, in days; 0: any */
 	uint64_t list_max_age; /* the same of an exact list */
 	bool all;	       /* text shows what is well, too */
+};
+
+/* Accounts that have the same ways in, guarded by the same. */
+struct doctor_group {
+	struct ways ways;
+	char **account; /* names that belong to doctor.accounts */
+	size_t n;
+};
+
+/* A guard that sshd runs for some account. */
+struct doctor_guard {
+	char *command, *user;
+	const char *args; /* of the command, behind its program */
+	bool keys;	  /* AuthorizedKeysCommand; else ...PrincipalsCommand */
+};
+
+/* Another keyveto.conf than the one that is checked, and its users. */
+struct doctor_conf {
+	char *path;
+	struct config_readers readers;
 };
 
 /* The module in sshd's PAM service. */
@@ -74,22 +102,32 @@ struct doctor {
 	size_t n;
 	bool out_of_memory;
 
-	const char *config; /* the keyveto.conf that is checked */
-	bool is_read;	    /* by root's guard, or by the module */
+	const char *config;	  /* the keyveto.conf that is checked */
+	bool is_read;		  /* by a guard, or by the module */
+	struct doctor_conf *conf; /* what these read instead */
+	size_t n_confs;
 	struct judging judging;
 	char unread[WALL_WHY_BYTES]; /* why it could read no file; or "" */
 	struct filter_facts *facts;  /* of each filter of the judge */
 	bool *has_facts;	     /* facts[i] could be read */
 	struct doctor_list *list;    /* the same of each list */
 
-	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
+	char *dump; /* what "sshd -T" prints for root; NULL: see sshd_why */
+	struct sshd_settings *settings; /* the same, parsed */
 	char sshd_why[1024];
-	/* The guard's arguments in root's settings; NULL: not the guard. */
-	const char *keys_guard, *principals_guard;
-	bool pam_methods;  /* AuthenticationMethods asks PAM after the key */
-	struct ways ways;  /* root's; none are open if sshd gave no answer */
-	char service[256]; /* sshd's PAM service */
-	bool service_set;  /* sshd shows it: its own name does not count */
+	/* The next ones are empty if sshd gave no answer. */
+	struct sshd_overview overview;
+	struct accounts accounts;
+	struct doctor_group *group;
+	size_t n_groups, unasked; /* accounts of which sshd told nothing */
+	size_t elsewhere;	  /* sshd that listen, and read other files */
+	struct doctor_guard *guard;
+	size_t n_guards;
+	bool pam_everywhere; /* the module judges, whatever Match blocks say */
+	bool pam_methods;    /* AuthenticationMethods asks PAM after the key */
+	struct ways ways;    /* root's */
+	char service[256];   /* sshd's PAM service */
+	bool service_set;    /* sshd shows it: its own name does not count */
 	struct pam_stack pam;
 	struct doctor_module module;
 };
@@ -120,7 +158,20 @@ void doctor_add_unused(struct doctor *d, const char *found);
  * if there are none.
  */
 enum doctor_status doctor_status(const struct doctor *d, const char *check);
+/* What JSON and metrics have of it: "ok", "warning" or "broken"; 0, 1 or 2. */
 const char *doctor_status_name(enum doctor_status status);
+int doctor_status_number(enum doctor_status status);
+/*
+ * 0: nothing was found; 1: something was; 2: logins get no verdict, or it could
+ * not be found out.
+ */
+int doctor_exit_status(const struct doctor *d);
+
+/*
+ * Whether listed keys are kept out on every way in, also by what keyveto.conf
+ * says; JSON's null if that is not known.
+ */
+json_t *doctor_guarded_to_json(const struct doctor *d);
 
 /*
  * The object that keyveto status --json prints; the caller's. NULL without
@@ -135,12 +186,24 @@ bool doctor_print_prometheus(const struct doctor *d);
 
 /*
  * Fill in d with what several checks need. Call each once, in this order,
- * before the checks. The first two are false without memory.
+ * before the checks. The first two are false without memory. The last is for
+ * an sshd that gave an answer.
  */
 bool doctor_read_filters(struct doctor *d);
 bool doctor_read_lists(struct doctor *d);
 void doctor_read_sshd(struct doctor *d);
 void doctor_read_pam(struct doctor *d);
+void doctor_read_ways(struct doctor *d);
+
+/* The first guard of that kind; NULL: there is none. */
+const struct doctor_guard *doctor_find_guard(const struct doctor *d, bool keys);
+
+/* Copies the path of the guard's program. */
+void doctor_guard_program(const struct doctor_guard *g,
+    char path[static PATH_MAX]);
+
+/* Whether the way in is open, and judged by nothing, for some account. */
+bool doctor_is_open(const struct doctor *d, enum way way);
 
 /*
  * Sets *pathp to the next filter or list of keyveto.conf, from number *next on,
@@ -158,9 +221,6 @@ const char *doctor_remedy_unopened(const char *path);
 
 /* Adds a warning: the check needs keyveto.conf, which cannot be read. */
 void doctor_not_looked_at(struct doctor *d);
-
-/* Warns if who ("the guard") reads another keyveto.conf than is checked. */
-void doctor_compare_config(struct doctor *d, const char *who, const char *path);
 
 /* The checks, by file. */
 void doctor_config(struct doctor *d);

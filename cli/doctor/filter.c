@@ -18,17 +18,21 @@
 #define RATE_HIGH 1e-4 /* one clean key in ten thousand */
 #define RATE_TOO_HIGH 1e-2
 
-/* What to do about a filter that a login cannot open. */
-static const char *
-remedy_without_filter(const struct doctor *d, const char *path)
+/* Adds a finding about a filter that a login cannot open. */
+static void
+add_unopened(struct doctor *d, const struct kv_filter *f)
 {
 	/* The default one, of a machine that has got nothing yet. */
-	if (d->judging.judge.n_lists == 0 && access(path, F_OK) == -1 &&
-	    strcmp(path, KV_CONFIG_FILTER_PATH) == 0)
-		return "type keyveto update --source badkeys, which fetches "
-		       "the free list and says which line to add; until then "
-		       "OnError decides";
-	return doctor_remedy_unopened(path);
+	if (d->judging.judge.n_lists == 0 && access(f->path, F_OK) == -1 &&
+	    strcmp(f->path, KV_CONFIG_FILTER_PATH) == 0)
+		doctor_add(d, d->is_read ? DOCTOR_BLIND : DOCTOR_BROKEN,
+		    "type keyveto update --source badkeys, which fetches the "
+		    "free list and says which line to add; until then OnError "
+		    "decides",
+		    "%s", f->why);
+	else
+		doctor_add(d, DOCTOR_BLIND, doctor_remedy_unopened(f->path),
+		    "%s", f->why);
 }
 
 void
@@ -38,7 +42,7 @@ doctor_filter(struct doctor *d)
 	char why[256];
 
 	if (d->unread[0] != '\0' && judge->n_filters > 0) {
-		doctor_add(d, DOCTOR_WARNING, NULL, "not looked at: %s",
+		doctor_add(d, DOCTOR_UNSEEN, NULL, "not looked at: %s",
 		    d->unread);
 		return;
 	}
@@ -47,10 +51,9 @@ doctor_filter(struct doctor *d)
 		const struct kv_pkbf_header *h = &d->facts[i].header;
 
 		if (f->pkbf.fd == -1)
-			doctor_add(d, DOCTOR_BROKEN,
-			    remedy_without_filter(d, f->path), "%s", f->why);
+			add_unopened(d, f);
 		else if (!d->has_facts[i])
-			doctor_add(d, DOCTOR_BROKEN, DOCTOR_DAMAGED,
+			doctor_add(d, DOCTOR_BLIND, DOCTOR_DAMAGED,
 			    "%s: cannot be read to its end", f->path);
 		else if (!filter_facts_are_consistent(&d->facts[i], why,
 			     sizeof(why)))

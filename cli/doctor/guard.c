@@ -10,22 +10,23 @@
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/system_file.h"
 #include "sshd_config/guard_command.h"
 
 static void
-check_path(struct doctor *d, const char *command, const char *args)
+check_path(struct doctor *d, const struct doctor_guard *g)
 {
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES + PATH_MAX];
 	enum runnable found;
 
-	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
+	doctor_guard_program(g, path);
 	found = runnable_path(path, why, sizeof(why));
 	if (found == RUNNABLE)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s and all above it are root's alone", path);
 	else
 		doctor_add(d,
-		    found == RUNNABLE_DOUBTFUL ? DOCTOR_WARNING : DOCTOR_BROKEN,
+		    found == RUNNABLE_DOUBTFUL ? DOCTOR_WARNING : DOCTOR_BLIND,
 		    found == RUNNABLE_MISSING ?
 			"install the guard there: until then sshd refuses the "
 			"keys and certificates that it asks the guard about" :
@@ -33,19 +34,16 @@ check_path(struct doctor *d, const char *command, const char *args)
 			"it",
 		    "%s", why);
 	/* The other command is asked about certificates alone. */
-	if (args == d->keys_guard)
+	if (g->keys)
 		doctor_add_refuses(d);
 }
 
 void
 doctor_guard_path(struct doctor *d)
 {
-	if (d->keys_guard != NULL)
-		check_path(d, d->settings->keys_command, d->keys_guard);
-	if (d->principals_guard != NULL)
-		check_path(d, d->settings->principals_command,
-		    d->principals_guard);
-	if (d->keys_guard == NULL && d->principals_guard == NULL)
+	for (size_t i = 0; i < d->n_guards; i++)
+		check_path(d, &d->guard[i]);
+	if (d->n_guards == 0)
 		doctor_add_unused(d, "the guard is not in use");
 }
 
@@ -87,7 +85,7 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 	char why[1024];
 
 	if (!child_ask_as(0, 0, find_obstacle, &a, why, sizeof(why)))
-		doctor_add(d, DOCTOR_WARNING, NULL,
+		doctor_add(d, DOCTOR_UNSEEN, NULL,
 		    "whether %s can %s %s is not looked at: %s", pw->pw_name,
 		    what, path, why);
 	/* Another check reports the missing file, and has the remedy. */
@@ -95,7 +93,7 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 		doctor_add(d, DOCTOR_WARNING, NULL, "%s has no %s to %s",
 		    pw->pw_name, path, what);
 	else if (*why != '\0') {
-		doctor_add(d, DOCTOR_BROKEN,
+		doctor_add(d, DOCTOR_BLIND,
 		    "give it those permissions, or have sshd run the guard as "
 		    "another account",
 		    "%s cannot %s %s: %s", pw->pw_name, what, path, why);
@@ -106,37 +104,41 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 
 /* Checks what the guard needs as the account that sshd runs it as. */
 static void
-check_user(struct doctor *d, const char *keyword, const char *name,
-    const char *command, const char *args)
+check_user(struct doctor *d, const struct doctor_guard *g)
 {
-	const bool keys = args == d->keys_guard;
-	const bool denies = keys &&
+	const bool denies = g->keys &&
 	    d->judging.judge.config.on_error == KV_ACTION_DENY;
+	const char *name = g->user;
 	const struct passwd *pw;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
 	/* %u is any account: the account nobody stands for all. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
 	if ((pw = getpwnam(name)) == NULL) {
-		doctor_add(d, DOCTOR_BROKEN,
+		doctor_add(d, DOCTOR_BLIND,
 		    "name an account that exists; until then sshd refuses "
 		    "the keys and certificates that it asks the guard about",
-		    "%s %s: there is no such account", keyword, name);
-		if (keys)
+		    "Authorized%sCommandUser %s: there is no such account",
+		    g->keys ? "Keys" : "Principals", name);
+		if (g->keys)
 			doctor_add_refuses(d);
 		return;
 	}
-	check_access(d, pw, path, X_OK, keys);
-	/* Unread, the defaults hold, and OnError deny is one. */
-	check_access(d, pw, d->config, R_OK, keys);
-	for (size_t i = 0; i < d->judging.judge.n_filters; i++)
-		check_access(d, pw, d->judging.judge.filter[i].path, R_OK,
-		    denies);
-	for (size_t i = 0; i < d->judging.judge.n_lists; i++)
-		check_access(d, pw, d->judging.judge.list[i].path, R_OK,
-		    denies);
+	doctor_guard_program(g, path);
+	check_access(d, pw, path, X_OK, g->keys);
+	(void)guard_config(g->args, path, sizeof(path));
+	/* The check config looks at others. Unread, OnError deny holds. */
+	if (strcmp(path, d->config) == 0 ||
+	    system_file_is_same(path, d->config)) {
+		check_access(d, pw, d->config, R_OK, g->keys);
+		for (size_t i = 0; i < d->judging.judge.n_filters; i++)
+			check_access(d, pw, d->judging.judge.filter[i].path,
+			    R_OK, denies);
+		for (size_t i = 0; i < d->judging.judge.n_lists; i++)
+			check_access(d, pw, d->judging.judge.list[i].path, R_OK,
+			    denies);
+	}
 	if (doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s can run the guard and read what it needs", pw->pw_name);
@@ -145,15 +147,8 @@ check_user(struct doctor *d, const char *keyword, const char *name,
 void
 doctor_guard_user(struct doctor *d)
 {
-	const struct sshd_settings *s = d->settings;
-
-	if (d->keys_guard != NULL)
-		check_user(d, "AuthorizedKeysCommandUser", s->keys_user,
-		    s->keys_command, d->keys_guard);
-	if (d->principals_guard != NULL)
-		check_user(d, "AuthorizedPrincipalsCommandUser",
-		    s->principals_user, s->principals_command,
-		    d->principals_guard);
-	if (d->keys_guard == NULL && d->principals_guard == NULL)
+	for (size_t i = 0; i < d->n_guards; i++)
+		check_user(d, &d->guard[i]);
+	if (d->n_guards == 0)
 		doctor_add_unused(d, "the guard is not in use");
 }

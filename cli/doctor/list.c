@@ -80,7 +80,7 @@ doctor_list(struct doctor *d)
 	const struct kv_judge *judge = &d->judging.judge;
 
 	if (d->unread[0] != '\0' && judge->n_lists > 0) {
-		doctor_add(d, DOCTOR_WARNING, NULL, "not looked at: %s",
+		doctor_add(d, DOCTOR_UNSEEN, NULL, "not looked at: %s",
 		    d->unread);
 		return;
 	}
@@ -89,10 +89,10 @@ doctor_list(struct doctor *d)
 		const struct list_facts *f = &d->list[i].facts;
 
 		if (l->blocklist.fd == -1)
-			doctor_add(d, DOCTOR_BROKEN,
+			doctor_add(d, DOCTOR_BLIND,
 			    doctor_remedy_unopened(l->path), "%s", l->why);
 		else if (!d->list[i].has_facts)
-			doctor_add(d, DOCTOR_BROKEN, DOCTOR_DAMAGED, "%s: %s",
+			doctor_add(d, DOCTOR_BLIND, DOCTOR_DAMAGED, "%s: %s",
 			    l->path, d->list[i].why);
 		else
 			doctor_add(d, DOCTOR_OK, NULL,

@@ -55,11 +55,58 @@ list_to_json(const struct doctor *d, const struct list_facts *f)
 	    (json_int_t)f->records);
 }
 
+/* The ways in of a group's accounts; "accounts" is null if it has them all. */
+static bool
+add_ways(json_t *ways, const struct doctor *d, const struct doctor_group *g)
+{
+	bool ok = true;
+
+	for (enum way w = 0; w < WAYS; w++) {
+		json_t *names = d->n_groups > 1 ? json_array() : json_null();
+
+		for (size_t i = 0; d->n_groups > 1 && i < g->n; i++)
+			ok &= json_array_append_new(names,
+				  json_text(g->account[i])) == 0;
+		ok &= json_array_append_new(ways,
+			  json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
+			      "accounts", names, "way", ways_name(w), "open",
+			      g->ways.open[w], "guard",
+			      g->ways.open[w] && g->ways.guard[w], "pam",
+			      g->ways.open[w] && g->ways.pam, "guarded",
+			      ways_is_guarded(&g->ways, w))) == 0;
+	}
+	return ok;
+}
+
+json_t *
+doctor_guarded_to_json(const struct doctor *d)
+{
+	static const char *const checks[] = { "guard", "match", "user-ca",
+		"hostbased", "service" };
+	const struct kv_config *c = &d->judging.judge.config;
+	enum doctor_status worst = DOCTOR_OK;
+
+	if (d->settings == NULL)
+		return json_null();
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		if (doctor_status(d, checks[i]) > worst)
+			worst = doctor_status(d, checks[i]);
+	if (worst >= DOCTOR_BROKEN)
+		return json_false();
+	if (d->judging.judge.broken[0] != '\0')
+		return json_null();
+	if (c->on_hit != KV_ACTION_DENY ||
+	    (c->on_probable != KV_ACTION_DENY &&
+		d->judging.judge.n_filters > 0))
+		return json_false();
+	return worst == DOCTOR_OK ? json_true() : json_null();
+}
+
 json_t *
 doctor_to_json(const struct doctor *d)
 {
 	json_t *checks = json_array(), *filters = json_array();
-	json_t *lists = json_array();
+	json_t *lists = json_array(), *ways = json_array();
 	bool ok = true;
 
 	for (size_t i = 0; i < d->n; i++) {
@@ -80,10 +127,14 @@ doctor_to_json(const struct doctor *d)
 		if (shows_list(d, i))
 			ok &= json_array_append_new(lists,
 				  list_to_json(d, &d->list[i].facts)) == 0;
+	for (size_t i = 0; i < d->n_groups; i++)
+		ok &= add_ways(ways, d, &d->group[i]);
 	if (ok)
-		return json_pack("{s:s, s:o, s:o, s:o}", "status",
-		    doctor_status_name(doctor_status(d, NULL)), "checks",
-		    checks, "filters", filters, "lists", lists);
+		return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "status",
+		    doctor_status_name(doctor_status(d, NULL)), "guarded",
+		    doctor_guarded_to_json(d), "checks", checks, "filters",
+		    filters, "lists", lists, "ways", ways);
+	json_decref(ways);
 	json_decref(lists);
 	json_decref(checks);
 	json_decref(filters);
@@ -232,14 +283,16 @@ doctor_print_prometheus(const struct doctor *d)
 {
 	print_head("keyveto_status",
 	    "The worst of all checks: 0 ok, 1 warning, 2 broken.");
-	printf("keyveto_status %d\n", (int)doctor_status(d, NULL));
+	printf("keyveto_status %d\n",
+	    doctor_status_number(doctor_status(d, NULL)));
 	print_head("keyveto_check_status",
 	    "What each check found: 0 ok, 1 warning, 2 broken.");
 	for (size_t i = 0; i < d->n; i++)
 		if (i == 0 || d->finding[i - 1].check != d->finding[i].check)
 			printf("keyveto_check_status{check=\"%s\"} %d\n",
 			    d->finding[i].check,
-			    (int)doctor_status(d, d->finding[i].check));
+			    doctor_status_number(
+				doctor_status(d, d->finding[i].check)));
 	print_filters(d);
 	print_lists(d);
 	print_updates(d, false);

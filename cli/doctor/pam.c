@@ -19,7 +19,6 @@ void
 doctor_read_pam(struct doctor *d)
 {
 	struct doctor_module *m = &d->module;
-	struct ways_context context = { 0 };
 	const struct pam_line *l;
 
 	m->known = pam_stack_read(d->service, &d->pam, m->why, sizeof(m->why));
@@ -32,9 +31,6 @@ doctor_read_pam(struct doctor *d)
 		m->stays = l != NULL &&
 		    strstr(l->args, "disconnect=never") != NULL;
 	}
-	context.pam = m->judges;
-	if (d->settings != NULL)
-		ways_read(d->settings, &context, &d->ways);
 }
 
 void
@@ -46,7 +42,7 @@ doctor_pam(struct doctor *d)
 	const bool guarded = d->ways.guard[WAY_CA_LINE];
 
 	if (!m->known)
-		doctor_add(d, DOCTOR_BROKEN,
+		doctor_add(d, DOCTOR_BLIND,
 		    "correct that line: because of it, PAM refuses logins or "
 		    "leaves lines out",
 		    "%s", m->why);
@@ -318,14 +314,18 @@ doctor_pam_module(struct doctor *d)
 			    l->module);
 			err = kv_trusted_check(path, 0, why);
 			if (err != KV_OK)
-				doctor_add(d, DOCTOR_BROKEN,
+				doctor_add(d,
+				    asked && err != KV_ERR_INSECURE ?
+					DOCTOR_BLIND :
+					DOCTOR_BROKEN,
 				    "put keyveto's module there, owned by "
 				    "root: where it is missing, every login "
 				    "is refused",
 				    "%s", why);
 			else if (!child_ask_as(geteuid(), getegid(),
 				     can_be_loaded, path, why, sizeof(why)))
-				doctor_add(d, DOCTOR_BROKEN,
+				doctor_add(d,
+				    asked ? DOCTOR_BLIND : DOCTOR_BROKEN,
 				    "install the libraries that it needs, or "
 				    "keyveto's module for this system: until "
 				    "then every login is refused",
@@ -338,10 +338,6 @@ doctor_pam_module(struct doctor *d)
 			    strcmp(l->control, "optional") != 0)
 				doctor_add_refuses(d);
 		}
-		pam_stack_config(l, path, sizeof(path));
-		snprintf(why, sizeof(why), "%s:%u: the module", l->file,
-		    l->line);
-		doctor_compare_config(d, why, path);
 		seen = l;
 	}
 	if (seen == NULL)

@@ -3,15 +3,12 @@
 #include "doctor/doctor.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "accounts/ask.h"
 #include "sshd_config/guard_command.h"
-#include "sshd_config/overview.h"
 #include "sshd_config/words.h"
 
 #define NAMES_SHOWN 5
@@ -55,7 +52,7 @@ ask_pam_after_keys(const char *methods)
 void
 doctor_read_sshd(struct doctor *d)
 {
-	const char *path = d->o->sshd.path, *slash = strrchr(path, '/'), *args;
+	const char *path = d->o->sshd.path, *slash = strrchr(path, '/');
 	const struct sshd_settings *s;
 	struct sshd_question q;
 
@@ -73,13 +70,13 @@ doctor_read_sshd(struct doctor *d)
 		return;
 	}
 	sshd_ask(&d->o->sshd, "root", &q);
-	s = d->settings = sshd_answer(&q, d->sshd_why, sizeof(d->sshd_why));
-	if (s == NULL)
+	d->dump = sshd_answer_text(&q, d->sshd_why, sizeof(d->sshd_why));
+	if (d->dump == NULL)
 		return;
-	if (guard_command(s->keys_command, &args))
-		d->keys_guard = args;
-	if (guard_command(s->principals_command, &args))
-		d->principals_guard = args;
+	if ((s = d->settings = sshd_settings_parse(d->dump)) == NULL) {
+		d->out_of_memory = true;
+		return;
+	}
 	d->pam_methods = ask_pam_after_keys(s->methods);
 	/* A later sshd shows its PAM service: its own name does not count. */
 	if (*s->service != '\0') {
@@ -95,10 +92,10 @@ doctor_sshd(struct doctor *d)
 		doctor_add(d, DOCTOR_OK, NULL, "%s accepts its configuration",
 		    d->o->sshd.path);
 	else if (geteuid() != 0)
-		doctor_add(d, DOCTOR_WARNING, "run keyveto status as root",
-		    "%s", d->sshd_why);
+		doctor_add(d, DOCTOR_UNSEEN, "run keyveto status as root", "%s",
+		    d->sshd_why);
 	else
-		doctor_add(d, DOCTOR_BROKEN,
+		doctor_add(d, DOCTOR_BLIND,
 		    "correct what sshd complains of, and run sshd -t; until "
 		    "then sshd will not start again",
 		    "%s", d->sshd_why);
@@ -126,172 +123,193 @@ find_missing_option(const char *args)
 	return NULL;
 }
 
+/*
+ * Adds a finding if the way is open, and nothing judges its keys: for all
+ * accounts, or for some, who are named. False if there is nothing to tell.
+ */
+static bool
+add_open(struct doctor *d, enum way way)
+{
+	char names[512] = "";
+	bool all = true;
+	size_t found = 0, len;
+
+	for (size_t i = 0; i < d->n_groups; i++) {
+		const struct doctor_group *g = &d->group[i];
+
+		if (ways_is_guarded(&g->ways, way)) {
+			all &= g->n == 0;
+			continue;
+		}
+		for (size_t k = 0; k < g->n; k++)
+			if (found++ < NAMES_SHOWN) {
+				len = strlen(names);
+				snprintf(names + len, sizeof(names) - len,
+				    "%s%.64s", len > 0 ? ", " : "",
+				    g->account[k]);
+			}
+	}
+	if (!doctor_is_open(d, way))
+		return false;
+	if (all)
+		doctor_add(d, DOCTOR_BROKEN,
+		    way <= WAY_COMMAND ? ENABLE_REMEDY : ENABLE_PAM_REMEDY,
+		    "%s: nothing judges these keys, neither the guard nor the "
+		    "module in PAM's session phase",
+		    ways_name(way));
+	else if (found > 0)
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
+		    "%s: %zu %s can be entered with a key that nothing judges: "
+		    "%s%s",
+		    ways_name(way), found,
+		    cli_plural(found, "account", "accounts"), names,
+		    found > NAMES_SHOWN ? ", ..." : "");
+	return all || found > 0;
+}
+
+/* Adds what judges the keys of a way, whose switch is closed for nobody. */
+static void
+add_way(struct doctor *d, enum way way, const char *keyword)
+{
+	bool open = false, guard = true;
+
+	for (size_t i = 0; i < d->n_groups; i++) {
+		open |= d->group[i].ways.open[way];
+		guard &= d->group[i].ways.guard[way] ||
+		    !d->group[i].ways.open[way];
+	}
+	if (add_open(d, way))
+		return;
+	if (open)
+		doctor_add(d, DOCTOR_OK, NULL, "%s: the %s judges those keys",
+		    keyword, guard ? "guard" : "module");
+	else
+		doctor_add(d, DOCTOR_OK, NULL, "%s is not set", keyword);
+}
+
+/*
+ * Names a command of which nobody can know before a change whether it refuses
+ * keys that the command prints.
+ */
+static void
+add_command(struct doctor *d)
+{
+	const struct sshd_settings *s = d->settings;
+	char text[SSHD_VALUE_BYTES], why[ASK_WHY_BYTES];
+	const struct ask_command c = { text, (char *)s->keys_user };
+
+	if (ask_find(s->keys_command, text, sizeof(text)) &&
+	    !ask_is_possible(&c, why))
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "AuthorizedKeysCommand %s: the keys it prints are not "
+		    "judged before a change: %s",
+		    text, why);
+}
+
 void
 doctor_guard(struct doctor *d)
 {
-	static const enum way by_key[] = {
-		WAY_FILES,
-		WAY_COMMAND,
-		WAY_CA_LINE,
-	};
+	const struct doctor_guard *g = doctor_find_guard(d, true);
 	const struct ways *w = &d->ways;
-	const char *args = d->keys_guard;
-	const char *missing = args != NULL ? find_missing_option(args) : NULL;
-	char config[PATH_MAX];
-	size_t i = 0;
+	const char *missing;
 
-	while (i < sizeof(by_key) / sizeof(*by_key) &&
-	    ways_is_guarded(w, by_key[i]))
-		i++;
-	if (missing != NULL)
-		doctor_add(d, DOCTOR_BROKEN, SSHD_REMEDY,
-		    "AuthorizedKeysCommand %s lacks %s",
-		    d->settings->keys_command, missing);
-	else if (i < sizeof(by_key) / sizeof(*by_key))
-		doctor_add(d, DOCTOR_BROKEN, ENABLE_REMEDY,
-		    "%s: neither the guard nor the module in PAM's session "
-		    "phase judges these keys",
-		    ways_name(by_key[i]));
-	else if (args == NULL)
+	for (size_t i = 0; i < d->n_guards; i++) {
+		if (!d->guard[i].keys ||
+		    (missing = find_missing_option(d->guard[i].args)) == NULL)
+			continue;
+		doctor_add(d, DOCTOR_BLIND, SSHD_REMEDY,
+		    "AuthorizedKeysCommand %s lacks %s", d->guard[i].command,
+		    missing);
+		doctor_add_refuses(d);
+	}
+	/* A certificate is judged where both of these are. */
+	(void)add_open(d, WAY_FILES);
+	(void)add_open(d, WAY_COMMAND);
+	if (doctor_status(d, d->check) != DOCTOR_OK)
+		return;
+	if (g == NULL)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "the PAM module alone judges keys, once sshd has accepted "
 		    "them");
 	else
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "AuthorizedKeysCommand is the guard%s%s",
-		    guard_chained(args) ? ", before another command" : "",
+		    guard_chained(g->args) ? ", before another command" : "",
 		    w->open[WAY_FILES] && !w->guard[WAY_FILES] ?
 			"; the PAM module judges the keys in "
 			"AuthorizedKeysFile" :
 			", and AuthorizedKeysFile is none");
-	if (args == NULL)
-		return;
-	(void)guard_config(args, config, sizeof(config));
-	doctor_compare_config(d, "the guard", config);
+	add_command(d);
 }
 
-/*
- * Whether sshd, asked about an account, has a way in unguarded that is guarded
- * for root. The other checks report root's ways in. user is NULL for a client
- * that no Match block matches. False if sshd gave no answer.
- */
+/* Whether a client that no Match block matches has a way in that root has not. */
 static bool
-ask_for_open_way(const struct doctor *d, const char *user, bool *openp,
-    char *why, size_t cap)
+others_are_open(struct doctor *d)
 {
 	const struct ways_context context = { .pam = d->module.judges };
-	struct sshd_question q;
 	struct sshd_settings *s;
+	struct sshd_question q;
+	bool open = false;
+	char why[1024];
 	struct ways w;
 
-	sshd_ask(&d->o->sshd, user, &q);
-	if ((s = sshd_answer(&q, why, cap)) == NULL)
+	sshd_ask(&d->o->sshd, NULL, &q);
+	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
+		doctor_add(d, DOCTOR_UNSEEN, NULL, "%s", why);
 		return false;
+	}
 	ways_read(s, &context, &w);
 	for (enum way i = 0; i < WAYS; i++)
-		*openp |= !ways_is_guarded(&w, i) &&
-		    ways_is_guarded(&d->ways, i);
+		open |= !ways_is_guarded(&w, i) && !doctor_is_open(d, i);
 	sshd_settings_free(s);
-	return true;
+	return open;
 }
 
-/* Adds the account of that name, if it exists, unless a has it. */
-static void
-add_account(struct accounts *a, const char *name, size_t *problems)
+/* Whether a Match line may be about an account that no name service lists. */
+static bool
+is_for_unlisted(const struct sshd_line *match)
 {
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(a->v[i].name, name) == 0)
-			return;
-	if (!accounts_add(a, name) && errno != ENOENT)
-		++*problems;
+	return strpbrk(match->value, "*?") != NULL ||
+	    strcasestr(match->value, "group") != NULL;
 }
 
 /*
- * Finds the accounts with an unguarded way in. Asks sshd once for all accounts
- * that Match lines cannot tell apart.
+ * Reports what Match blocks open for clients, and for accounts that no name
+ * service lists: sshd cannot be asked about all of them. A block that sets the
+ * guard for some clients leaves the others without it.
  */
 static void
-check_accounts(struct doctor *d, const struct sshd_match *m)
+check_blocks(struct doctor *d)
 {
-	struct accounts a = { 0 };
-	size_t *like = NULL, found = 0, problems = 0;
-	bool *open = NULL;
-	char names[512] = "", why[1024];
-	const struct group *gr;
-
-	if (accounts_add_all(&a) && a.n > 0) {
-		/* Some name services do not list all their accounts. */
-		for (size_t i = 0; i < m->user.n; i++)
-			add_account(&a, m->user.v[i], &problems);
-		for (size_t i = 0; i < m->group.n; i++)
-			if ((gr = getgrnam(m->group.v[i])) != NULL)
-				for (char **p = gr->gr_mem; *p != NULL; p++)
-					add_account(&a, *p, &problems);
-		like = sshd_match_alike(&a, m);
-		open = calloc(a.n, sizeof(*open));
-	}
-	if (like == NULL || open == NULL)
-		problems++;
-	for (size_t i = 0; like != NULL && open != NULL && i < a.n; i++) {
-		const size_t len = strlen(names);
-
-		if (like[i] != i)
-			open[i] = open[like[i]];
-		else if (!ask_for_open_way(d, a.v[i].name, &open[i], why,
-			     sizeof(why)))
-			problems++;
-		if (open[i] && found++ < NAMES_SHOWN)
-			snprintf(names + len, sizeof(names) - len, "%s%.64s",
-			    len > 0 ? ", " : "", a.v[i].name);
-	}
-	free(like);
-	free(open);
-	accounts_free(&a);
-	if (found > 0)
-		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
-		    "%zu %s can be entered with a key that nothing judges: "
-		    "%s%s",
-		    found, cli_plural(found, "account", "accounts"), names,
-		    found > NAMES_SHOWN ? ", ..." : "");
-	if (problems > 0)
-		doctor_add(d, DOCTOR_WARNING, "see sshd -T -C user=NAME",
-		    "sshd could not be asked about %zu %s", problems,
-		    cli_plural(problems, "account", "accounts"));
-}
-
-/*
- * Reports what Match blocks for clients open: sshd cannot be asked about every
- * client. A block that sets the guard for some clients leaves the others
- * without it.
- */
-static void
-check_clients(struct doctor *d, const struct sshd_tree *t)
-{
+	const struct sshd_tree *t = &d->overview.tree;
 	const bool user_ca = ways_any_user_ca(t);
 	const struct sshd_line *guarded = NULL;
-	char why[1024];
-	bool open = false;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
+		const enum way way = ways_of_keyword(l->keyword);
+		const bool origin = sshd_tree_is_by_origin(t, l);
 
-		if (ways_of_keyword(l->keyword) == WAYS ||
-		    !sshd_tree_is_by_origin(t, l))
+		if (way == WAYS || l->match == 0)
 			continue;
 		if (!ways_line_opens(l->keyword, l->value, user_ca)) {
-			if (guarded == NULL)
+			if (origin && guarded == NULL)
 				guarded = l;
-		} else if (!(d->settings->use_pam && d->module.judges))
+		} else if (!d->pam_everywhere && origin)
 			doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
-			    "%s:%zu: %s %s bypasses the guard for some clients",
+			    "%s:%zu: %s %s bypasses the guard for some clients "
+			    "(Match %s)",
 			    t->file[l->file].path, l->number, l->keyword,
-			    l->value);
+			    l->value, t->line[l->match - 1].value);
+		else if (!d->pam_everywhere && !doctor_is_open(d, way) &&
+		    is_for_unlisted(&t->line[l->match - 1]))
+			doctor_add(d, DOCTOR_UNSEEN, ENABLE_PAM_REMEDY,
+			    "%s:%zu: %s %s bypasses the guard for accounts "
+			    "that no name service lists (Match %s)",
+			    t->file[l->file].path, l->number, l->keyword,
+			    l->value, t->line[l->match - 1].value);
 	}
-	if (guarded == NULL)
-		return;
-	if (!ask_for_open_way(d, NULL, &open, why, sizeof(why)))
-		doctor_add(d, DOCTOR_WARNING, NULL, "%s", why);
-	else if (open)
+	if (guarded != NULL && others_are_open(d))
 		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
 		    "%s:%zu: the guard is set for some clients only",
 		    t->file[guarded->file].path, guarded->number);
@@ -300,25 +318,14 @@ check_clients(struct doctor *d, const struct sshd_tree *t)
 void
 doctor_match(struct doctor *d)
 {
-	const struct sshd *sshd = &d->o->sshd;
-	struct sshd_overview o;
-
-	if (d->keys_guard == NULL) {
-		doctor_add_unused(d, "the guard is not in use");
-		return;
-	}
-	sshd_overview(sshd, &o);
-	check_clients(d, &o.tree);
-	if (o.match.unknown || o.match.user.n + o.match.group.n > 0)
-		check_accounts(d, &o.match);
-	sshd_overview_free(&o);
-	/* sshd_overview cannot know the file of another sshd. */
-	if (sshd->config == NULL && strcmp(sshd->path, SSHD_PATH) != 0)
-		doctor_add(d, DOCTOR_WARNING,
-		    "name its file with --sshd-config",
-		    "Match blocks cannot be seen: which file %s reads is not "
-		    "known",
-		    sshd->path);
+	check_blocks(d);
+	if (d->unasked > 0)
+		doctor_add(d, DOCTOR_UNSEEN, "see sshd -T -C user=NAME",
+		    "sshd could not be asked about %zu %s: %s", d->unasked,
+		    cli_plural(d->unasked, "account", "accounts"), d->sshd_why);
+	if (d->overview.unread[0] != '\0')
+		doctor_add(d, DOCTOR_UNSEEN, "name its file with --sshd-config",
+		    "Match blocks cannot be seen: %s", d->overview.unread);
 	if (doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "no Match block opens a way in that nothing judges");
@@ -327,46 +334,28 @@ doctor_match(struct doctor *d)
 void
 doctor_user_ca(struct doctor *d)
 {
-	const struct sshd_settings *s = d->settings;
-	const char *args = d->principals_guard, *missing = NULL;
+	for (size_t i = 0; d->ways.open[WAY_USER_CA] && i < d->n_guards; i++) {
+		const struct doctor_guard *g = &d->guard[i];
+		/* Without a command it would print keys, not principals. */
+		const char *missing = guard_chained(g->args) ?
+		    find_missing_option(g->args) :
+		    "--";
 
-	/* Without a command, the guard would print keys, not principals. */
-	if (args != NULL)
-		missing = strstr(args, " -- ") == NULL ?
-		    "--" :
-		    find_missing_option(args);
-	if (!d->ways.open[WAY_USER_CA])
-		doctor_add(d, DOCTOR_OK, NULL, "TrustedUserCAKeys is not set");
-	else if (missing != NULL)
-		doctor_add(d, DOCTOR_BROKEN, SSHD_REMEDY,
-		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
-		    "such certificate",
-		    s->principals_command, missing);
-	else if (!ways_is_guarded(&d->ways, WAY_USER_CA))
-		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
-		    "TrustedUserCAKeys %s: nothing judges those certificates",
-		    s->user_ca);
-	else
-		doctor_add(d, DOCTOR_OK, NULL,
-		    "TrustedUserCAKeys %s: %s judges those certificates",
-		    s->user_ca,
-		    d->ways.guard[WAY_USER_CA] ? "the guard" : "the module");
+		if (!g->keys && missing != NULL)
+			doctor_add(d, DOCTOR_BROKEN, SSHD_REMEDY,
+			    "AuthorizedPrincipalsCommand %s lacks %s: sshd "
+			    "takes no such certificate",
+			    g->command, missing);
+	}
+	if (doctor_status(d, d->check) == DOCTOR_OK)
+		add_way(d, WAY_USER_CA, "TrustedUserCAKeys");
 	doctor_ca_keys(d);
 }
 
 void
 doctor_hostbased(struct doctor *d)
 {
-	if (!d->ways.open[WAY_HOSTBASED])
-		doctor_add(d, DOCTOR_OK, NULL,
-		    "HostbasedAuthentication is off");
-	else if (!ways_is_guarded(&d->ways, WAY_HOSTBASED))
-		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
-		    "HostbasedAuthentication is on: nothing judges those keys");
-	else
-		doctor_add(d, DOCTOR_OK, NULL,
-		    "HostbasedAuthentication is on: the module judges those "
-		    "keys");
+	add_way(d, WAY_HOSTBASED, "HostbasedAuthentication");
 }
 
 /*
@@ -378,19 +367,14 @@ doctor_tunnel(struct doctor *d)
 {
 	const char *value = d->settings->tunnel;
 	bool tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
+	const struct sshd_tree *t = &d->overview.tree;
 	const struct ways *w = &d->ways;
-	struct sshd_overview o;
 
 	/* sshd is not asked about clients that a Match block is for. */
-	sshd_overview(&d->o->sshd, &o);
-	for (size_t i = 0; i < o.tree.n_lines; i++) {
-		const struct sshd_line *l = &o.tree.line[i];
-
-		tunnel |= strcasecmp(l->keyword, "PermitTunnel") == 0 &&
-		    !sshd_words_is(l->value, "no") &&
-		    sshd_tree_is_by_origin(&o.tree, l);
-	}
-	sshd_overview_free(&o);
+	for (size_t i = 0; i < t->n_lines; i++)
+		tunnel |= strcasecmp(t->line[i].keyword, "PermitTunnel") == 0 &&
+		    !sshd_words_is(t->line[i].value, "no") &&
+		    sshd_tree_is_by_origin(t, &t->line[i]);
 	if (!tunnel)
 		doctor_add(d, DOCTOR_OK, NULL, "PermitTunnel is off");
 	else if (!d->module.stays)

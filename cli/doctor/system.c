@@ -10,12 +10,22 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "host/system_file.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/tree.h"
 #include "sshd_config/words.h"
 
 #define LOG_SOCKET "/dev/log"
+
+/* Whether it is the file that sshd is asked about. */
+static bool
+is_asked_file(const struct doctor *d, const char *path)
+{
+	const char *asked = d->o->sshd.config;
+
+	return system_file_is_same(path, asked != NULL ? asked : SSHD_TREE_TOP);
+}
 
 /*
  * An -o option overrides the file. The other checks ask an sshd that is started
@@ -26,21 +36,27 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
     const char *value)
 {
 	struct doctor *d = arg;
+	const unsigned int is = sshd_keyword(keyword);
 	const char *args;
 	bool bypasses = false, unseen = false;
 
+	/* An option may repeat the file. check_file tells of another file. */
+	if ((start->file != NULL && !is_asked_file(d, start->file)) ||
+	    ((is & SSHD_KEYWORD_SWITCH) != 0 && d->dump != NULL &&
+		sshd_text_is(d->dump, keyword, value)))
+		return;
 	if (strcasecmp(keyword, "AuthorizedKeysFile") == 0)
-		bypasses = d->keys_guard != NULL &&
+		bypasses = doctor_find_guard(d, true) != NULL &&
 		    strcasecmp(value, "none") != 0;
 	else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0)
 		bypasses = !guard_command(value, &args);
 	else if (strcasecmp(keyword, "UsePAM") == 0)
 		bypasses = strcasecmp(value, "yes") != 0;
 	else
-		unseen = (sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES) != 0 ||
+		unseen = (is & SSHD_KEYWORD_DECIDES) != 0 ||
 		    strcasecmp(keyword, "PermitTunnel") == 0;
 	if (bypasses || unseen)
-		doctor_add(d, bypasses ? DOCTOR_BROKEN : DOCTOR_WARNING,
+		doctor_add(d, bypasses ? DOCTOR_BLIND : DOCTOR_UNSEEN,
 		    SSHD_ARGUMENTS_REMEDY, "%s: -o %s=%s %s", start->place,
 		    keyword, value,
 		    bypasses ? "bypasses keyveto, whatever sshd_config says" :
@@ -51,10 +67,10 @@ static void
 check_file(void *arg, const struct sshd_start *start, const char *path)
 {
 	struct doctor *d = arg;
-	const char *asked = d->o->sshd.config;
 
-	if (strcmp(path, asked != NULL ? asked : SSHD_TREE_TOP) != 0)
-		doctor_add(d, DOCTOR_WARNING,
+	/* What is to start may be the one that counts. */
+	if (!is_asked_file(d, path))
+		doctor_add(d, start->listens ? DOCTOR_WARNING : DOCTOR_UNSEEN,
 		    "name that file with --sshd-config",
 		    "%s: its configuration is %s, which the other checks have "
 		    "not read",
@@ -66,8 +82,10 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 {
 	struct doctor *d = arg;
 
+	d->elsewhere += start->other_config ||
+	    (start->file != NULL && !is_asked_file(d, start->file));
 	if (!d->service_set && strcmp(name, d->service) != 0)
-		doctor_add(d, DOCTOR_WARNING,
+		doctor_add(d, DOCTOR_UNSEEN,
 		    "start it by the name of that service",
 		    "%s: its PAM service is %s, by the name that it was "
 		    "started by; the other checks have read %s",
@@ -80,6 +98,13 @@ warn_of_unseen(void *arg, const char *place, const char *why)
 	doctor_add(arg, DOCTOR_WARNING, NULL, "%s: %s", place, why);
 }
 
+/* It serves other accounts than those of this machine. */
+static void
+note_elsewhere(void *arg, const char *place, const char *why)
+{
+	doctor_add(arg, DOCTOR_OK, NULL, "%s: %s", place, why);
+}
+
 void
 doctor_service(struct doctor *d)
 {
@@ -89,13 +114,20 @@ doctor_service(struct doctor *d)
 		.file = check_file,
 		.name = check_name,
 		.unseen = warn_of_unseen,
+		.elsewhere = note_elsewhere,
 	};
 	size_t n;
 
 	if (geteuid() != 0)
-		doctor_add(d, DOCTOR_WARNING, "run keyveto status as root",
+		doctor_add(d, DOCTOR_UNSEEN, "run keyveto status as root",
 		    "only root can see the arguments of sshd");
 	n = sshd_arguments_find(&found);
+	if (n > 0 && d->elsewhere == n)
+		doctor_add(d, DOCTOR_UNSEEN, NULL,
+		    "no sshd listens that reads %s: whether a way in is "
+		    "guarded cannot be told",
+		    d->o->sshd.config != NULL ? d->o->sshd.config :
+						SSHD_TREE_TOP);
 	if (doctor_status(d, d->check) != DOCTOR_OK)
 		return;
 	if (n == 0)

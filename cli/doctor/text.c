@@ -10,18 +10,20 @@
 #include "base/color.h"
 
 #define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
+#define COLUMNS 100
 
-/* Counts root's open ways in, and those of them that keyveto guards. */
+/* Counts the open ways in, and those of them that keyveto guards. */
 static void
 count_ways(const struct doctor *d, size_t *openp, size_t *guardedp)
 {
-	const struct ways *w = &d->ways;
-
 	*openp = *guardedp = 0;
-	for (size_t i = 0; i < WAYS; i++) {
-		*openp += w->open[i];
-		*guardedp += w->open[i] && ways_is_guarded(w, (enum way)i);
-	}
+	for (size_t i = 0; i < d->n_groups; i++)
+		for (enum way w = 0; w < WAYS; w++) {
+			const struct ways *ways = &d->group[i].ways;
+
+			*openp += ways->open[w];
+			*guardedp += ways->open[w] && ways_is_guarded(ways, w);
+		}
 }
 
 /* What keeps sshd or PAM from asking, so that they refuse. NULL: nothing. */
@@ -163,25 +165,46 @@ print_lists(const struct doctor *d)
 static void
 print_states(const struct doctor *d)
 {
-	size_t n[DOCTOR_BROKEN + 1] = { 0 };
+	size_t n[3] = { 0 };
 	char text[64];
 
 	for (size_t i = 0; i < d->n; i++)
-		n[d->finding[i].status]++;
+		n[doctor_status_number(d->finding[i].status)]++;
 	fputs("; ", stdout);
-	if (n[DOCTOR_BROKEN] > 0) {
-		snprintf(text, sizeof(text), "%zu broken", n[DOCTOR_BROKEN]);
+	if (n[2] > 0) {
+		snprintf(text, sizeof(text), "%zu broken", n[2]);
 		color_print(stdout, COLOR_BAD, text);
 	}
-	if (n[DOCTOR_BROKEN] > 0 && n[DOCTOR_WARNING] > 0)
+	if (n[2] > 0 && n[1] > 0)
 		fputs(", ", stdout);
-	if (n[DOCTOR_WARNING] > 0) {
-		snprintf(text, sizeof(text), "%zu %s", n[DOCTOR_WARNING],
-		    cli_plural(n[DOCTOR_WARNING], "warning", "warnings"));
+	if (n[1] > 0) {
+		snprintf(text, sizeof(text), "%zu %s", n[1],
+		    cli_plural(n[1], "warning", "warnings"));
 		color_print(stdout, COLOR_WARNING, text);
 	}
-	if (n[DOCTOR_BROKEN] + n[DOCTOR_WARNING] == 0)
+	if (n[2] + n[1] == 0)
 		color_print(stdout, COLOR_GOOD, "all is well");
+	putchar('\n');
+}
+
+/* Prints words, and begins a line at this column where they would be too long. */
+static void
+print_words(const char *text, size_t column)
+{
+	size_t at = column, n;
+
+	for (const char *p = text; *p != '\0'; p += n + (p[n] == ' ')) {
+		n = strcspn(p, " ");
+		if (p > text && at + 1 + n > COLUMNS) {
+			printf("\n%*s", (int)column, "");
+			at = column;
+		} else if (p > text) {
+			putchar(' ');
+			at++;
+		}
+		cli_print_safe(stdout, p, n);
+		at += n;
+	}
 	putchar('\n');
 }
 
@@ -193,15 +216,45 @@ print_finding(const struct doctor_finding *f)
 	char state[16];
 
 	snprintf(state, sizeof(state), "%-8s", doctor_status_name(f->status));
-	color_print(stdout, colors[f->status], state);
+	color_print(stdout, colors[doctor_status_number(f->status)], state);
 	printf(" %-12s ", f->check);
-	cli_print_safe(stdout, f->found, strlen(f->found));
-	putchar('\n');
+	print_words(f->found, COLUMN);
 	if (f->remedy == NULL)
 		return;
 	printf("%*s-> ", COLUMN, "");
-	cli_print_safe(stdout, f->remedy, strlen(f->remedy));
+	print_words(f->remedy, COLUMN + 3);
+}
+
+/* Prints what each account's ways in are, and what judges their keys. */
+static void
+print_ways(const struct doctor *d, const struct doctor_group *g)
+{
+	const char *pam = g->ways.pam ? "yes" : "no";
+
 	putchar('\n');
+	if (d->n_groups > 1) {
+		size_t at = (size_t)printf("accounts:");
+
+		for (size_t i = 0; i < g->n; i++) {
+			const size_t n = strlen(g->account[i]) + 1;
+
+			if (at + n > COLUMNS)
+				at = (size_t)printf("\n         ") - 1;
+			cli_printf(stdout, " %s", g->account[i]);
+			at += n;
+		}
+		putchar('\n');
+	}
+	printf("%-22s %-5s %-6s %-4s %s\n", "way in", "open", "guard", "PAM",
+	    "guarded");
+	for (enum way w = 0; w < WAYS; w++) {
+		if (g->ways.open[w])
+			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w), "yes",
+			    g->ways.guard[w] ? "yes" : "no", pam,
+			    ways_is_guarded(&g->ways, w) ? "yes" : "NO");
+		else
+			printf("%-22s no\n", ways_name(w));
+	}
 }
 
 bool
@@ -210,9 +263,13 @@ doctor_print_text(const struct doctor *d)
 	print_guarded(d);
 	print_lists(d);
 	print_states(d);
-	for (size_t i = 0; i < d->n; i++)
-		if (d->finding[i].status != DOCTOR_OK ||
-		    (d->o->all && !d->finding[i].unused))
-			print_finding(&d->finding[i]);
+	for (int status = 2; status >= (d->o->all ? 0 : 1); status--)
+		for (size_t i = 0; i < d->n; i++)
+			if (doctor_status_number(d->finding[i].status) ==
+				status &&
+			    !d->finding[i].unused)
+				print_finding(&d->finding[i]);
+	for (size_t i = 0; d->o->all && i < d->n_groups; i++)
+		print_ways(d, &d->group[i]);
 	return cli_stdout_ok();
 }

@@ -98,23 +98,20 @@ void
 doctor_ca_keys(struct doctor *d)
 {
 	const char *global = d->settings->user_ca;
-	struct sshd_overview o;
-	char **path;
+	const struct sshd_tree *t = &d->overview.tree;
+	char **path = calloc(t->n_lines + 1, sizeof(*path));
 
 	if (!sshd_words_none(global))
 		check_file(d, global);
-	sshd_overview(&d->o->sshd, &o);
-	path = calloc(o.tree.n_lines + 1, sizeof(*path));
 	d->out_of_memory |= path == NULL;
-	for (size_t i = 0; path != NULL && i < o.tree.n_lines; i++) {
-		path[i] = file_of(&o.tree.line[i]);
+	for (size_t i = 0; path != NULL && i < t->n_lines; i++) {
+		path[i] = file_of(&t->line[i]);
 		/* sshd has told which line outside of blocks counts. */
-		if (path[i] != NULL && o.tree.line[i].match != 0 &&
+		if (path[i] != NULL && t->line[i].match != 0 &&
 		    strcmp(path[i], global) != 0 && !has_path(path, i, path[i]))
 			check_file(d, path[i]);
 	}
-	for (size_t i = 0; path != NULL && i < o.tree.n_lines; i++)
+	for (size_t i = 0; path != NULL && i < t->n_lines; i++)
 		free(path[i]);
 	free(path);
-	sshd_overview_free(&o);
 }

@@ -74,16 +74,16 @@ ask_guard(const char *path, struct answer *a)
 
 /* Adds what stands around the guard of one command. */
 static void
-check_guard(struct doctor *d, const char *command, const char *args)
+check_guard(struct doctor *d, const struct doctor_guard *g)
 {
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES + PATH_MAX];
 	struct answer a;
 
-	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
+	doctor_guard_program(g, path);
 	/* The check guard-path tells why. */
 	if (runnable_path(path, why, sizeof(why)) != RUNNABLE)
 		return;
-	if (guard_chained(args))
+	if (guard_chained(g->args))
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "the guard judges keys without seccomp, which the command "
 		    "behind -- would inherit");
@@ -136,9 +136,6 @@ void
 doctor_walls(struct doctor *d)
 {
 	check_reader(d);
-	if (d->keys_guard != NULL)
-		check_guard(d, d->settings->keys_command, d->keys_guard);
-	if (d->principals_guard != NULL)
-		check_guard(d, d->settings->principals_command,
-		    d->principals_guard);
+	for (size_t i = 0; i < d->n_guards; i++)
+		check_guard(d, &d->guard[i]);
 }

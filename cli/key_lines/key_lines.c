@@ -376,7 +376,8 @@ has_mistakes(const struct key_lines *q, const struct config_text *t,
 		.name = q->config,
 		.text = t->text,
 		.len = t->len,
-		.silent = silent,
+		.text_alone = true,
+		.found = silent ? NULL : config_findings_tell,
 	};
 	struct config_findings f;
 	bool has;

@@ -16,13 +16,6 @@
 bool sshd_started_allows(const struct sshd_files *files, const char *dump,
     const struct sshd_settings *settings);
 
-/*
- * Whether each sshd of this machine uses the settings, which "sshd -T" printed
- * as dump. False after messages.
- */
-bool sshd_started_goes_by(const char *dump,
-    const struct sshd_settings *settings);
-
 /* --- sources.c ------------------------------------------------------------ */
 
 enum sshd_sources {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What enable, disable and sshd status share: their options, and sshd's files. */
+/* What enable and disable share: their options, and sshd's files. */
 #include "sshd/sshd.h"
 
 #include <sys/stat.h>
@@ -14,29 +14,12 @@
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600
 
-static const struct cli_command *const commands[] = {
-	&sshd_status,
-};
-
+/*
+ * Reads the options that cmd's synopsis names. Returns -1 to go on; otherwise
+ * the exit status, after --help or a message.
+ */
 static int
-run_sshd(const struct cli_command *cmd, int argc, char **argv)
-{
-	return cli_run_subcommand(cmd, commands,
-	    sizeof(commands) / sizeof(commands[0]), argc, argv);
-}
-
-const struct cli_command cli_sshd = {
-	.name = "sshd",
-	.section = 8,
-	.page = "enable",
-	.synopsis = "COMMAND [OPTION...]",
-	.help = "Tell which ways in are guarded",
-	.details = "",
-	.run = run_sshd,
-};
-
-int
-sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
+read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o)
 {
 	const struct cli_option options[] = {
@@ -187,7 +170,7 @@ sshd_change(const struct cli_command *cmd, int argc, char **argv,
 	struct sshd_state kept;
 	int status, lock;
 
-	if ((status = sshd_read_options(cmd, argc, argv, &o)) != -1)
+	if ((status = read_options(cmd, argc, argv, &o)) != -1)
 		return status;
 	umask(022);
 	if (!sshd_state_lock(&lock))

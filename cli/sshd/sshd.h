@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* sshd: what enable, disable and sshd status share. */
+/* sshd: what enable and disable share. */
 #ifndef CLI_SSHD_SSHD_H
 #define CLI_SSHD_SSHD_H
 
@@ -26,21 +26,11 @@
  */
 #define SSHD_NOT_DONE 1
 
-/* The names have both words ("sshd status"), for the usage and --help. */
-extern const struct cli_command sshd_status;
-
 struct sshd_options {
 	const char *sshd; /* --sshd: the program that is asked */
 	uint64_t timeout; /* --timeout, in seconds */
 	bool guard, pam, warn, yes, dry_run, reload, json;
 };
-
-/*
- * Reads the options that cmd's synopsis names. Returns -1 to go on; otherwise
- * the exit status, after --help or a message.
- */
-int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct sshd_options *o);
 
 /*
  * What enable or disable does with its options, with sshd's configuration as it

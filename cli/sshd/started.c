@@ -22,13 +22,11 @@
 #include "sshd_config/words.h"
 
 struct started {
-	const char *dump;		/* "sshd -T" about the files */
-	const struct sshd_files *files; /* enable writes them; NULL: status */
+	const char *dump;		      /* "sshd -T" about the files */
+	const struct sshd_files *files;	      /* enable writes them */
 	const struct sshd_settings *settings; /* the same, parsed */
 	bool option; /* an -o option overrides the files */
-	/* sshd that listen with SSHD_TREE_TOP, and with another file. */
-	size_t usual, other;
-	bool bad; /* the answer is no */
+	bool bad;    /* the answer is no */
 };
 
 /* Whether path is SSHD_TREE_TOP, links resolved. */
@@ -207,12 +205,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 	if (is_usual_file(path) ||
 	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
-	if (s->files == NULL) {
-		cli_error("%s%s: its configuration is %s, and not looked at: "
-			  "ask keyveto status --sshd-config %s",
-		    start->listens ? "note: " : "", start->place, path, path);
-		s->bad |= !start->listens;
-	} else if (!file_is_unaffected(s, start, path))
+	if (!file_is_unaffected(s, start, path))
 		s->bad = true;
 	else
 		cli_error("note: %s: its configuration is %s, where no line of "
@@ -226,19 +219,12 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 {
 	struct started *s = arg;
 
-	if (!start->other_config &&
-	    (start->file == NULL || is_usual_file(start->file)))
-		s->usual++;
-	else
-		s->other++;
 	if (*s->settings->service != '\0' ||
 	    strcmp(name, sshd_service(s->settings)) == 0)
 		return;
-	cli_error("%s%s: its PAM service is %s, by the name that it was "
+	cli_error("note: %s: its PAM service is %s, by the name that it was "
 		  "started by: PAM does not ask the module in %s for it",
-	    s->files != NULL ? "note: " : "", start->place, name,
-	    sshd_service(s->settings));
-	s->bad |= s->files == NULL;
+	    start->place, name, sshd_service(s->settings));
 }
 
 static void
@@ -248,20 +234,6 @@ note_unseen(void *arg, const char *place, const char *why)
 	cli_error("note: %s: %s", place, why);
 }
 
-static void
-check_arguments(struct started *s)
-{
-	const struct sshd_arguments found = {
-		.arg = s,
-		.option = check_option,
-		.file = check_file,
-		.name = check_name,
-		.unseen = note_unseen,
-	};
-
-	(void)sshd_arguments_find(&found);
-}
-
 bool
 sshd_started_allows(const struct sshd_files *files, const char *dump,
     const struct sshd_settings *settings)
@@ -269,8 +241,15 @@ sshd_started_allows(const struct sshd_files *files, const char *dump,
 	struct started s = { .files = files,
 		.dump = dump,
 		.settings = settings };
+	const struct sshd_arguments found = {
+		.arg = &s,
+		.option = check_option,
+		.file = check_file,
+		.name = check_name,
+		.unseen = note_unseen,
+	};
 
-	check_arguments(&s);
+	(void)sshd_arguments_find(&found);
 	if (s.option &&
 	    (sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
 		sshd_files_have_lines(files, SSHD_FILE_PAMS)))
@@ -281,23 +260,5 @@ sshd_started_allows(const struct sshd_files *files, const char *dump,
 		    "the service's arguments, write it at the top of " SSHD_TREE_TOP
 		    " (%%%% in a unit is %% there), restart "
 		    "sshd, and run this again");
-	return !s.bad;
-}
-
-bool
-sshd_started_goes_by(const char *dump, const struct sshd_settings *settings)
-{
-	struct started s = { .dump = dump, .settings = settings };
-
-	check_arguments(&s);
-	/* If an sshd reads SSHD_TREE_TOP, the answer is about that one. */
-	if (s.other > 0 && s.usual == 0) {
-		cli_error("no sshd listens that reads " SSHD_TREE_TOP ": "
-			  "whether a way in is guarded cannot be told");
-		s.bad = true;
-	}
-	if (s.option)
-		cli_error(
-		    "whether a way in is guarded cannot be told then: " SSHD_ARGUMENTS_REMEDY);
 	return !s.bad;
 }

@@ -15,10 +15,10 @@ static const struct asks unknown = { false, "where sshd asks keyveto, ",
 	" from the next login on", "" };
 static const struct asks never = { false, "once sshd asks keyveto, ", "",
 	"sshd does not ask keyveto yet: type keyveto enable" };
-static const struct asks partly = { true, "where sshd asks keyveto, ",
-	" from the next login on",
-	"sshd does not ask keyveto on every way in: keyveto sshd status names "
-	"them" };
+static const struct asks partly = {
+	true, "where sshd asks keyveto, ", " from the next login on",
+	"sshd does not ask keyveto on every way in: keyveto status names them"
+};
 
 static bool
 is_same_path(const char *one, const char *other)

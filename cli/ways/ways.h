@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * ways: which ways in an account has, by its settings from sshd -T, and whether
- * the guard or the PAM module judges the keys on each. keyveto sshd status
- * prints the answer, keyveto status makes findings of it, and keyveto
- * enable notes what stays unguarded.
+ * the guard or the PAM module judges the keys on each. keyveto status
+ * prints the answer and makes findings of it, and keyveto enable notes what
+ * stays unguarded.
  */
 #ifndef CLI_WAYS_WAYS_H
 #define CLI_WAYS_WAYS_H
@@ -61,7 +61,7 @@ bool ways_is_guarded(const struct ways *w, enum way way);
 const struct pam_line *ways_find_module(const struct pam_stack *s,
     bool *judgesp);
 
-/* The name of a way in the table that keyveto sshd status prints. */
+/* The name of a way in the table that keyveto status prints. */
 const char *ways_name(enum way way);
 
 /*

@@ -119,7 +119,8 @@ class Machine:
     @staticmethod
     def guarded():
         """Whether each open way in is guarded, as keyveto itself says."""
-        return subprocess.run([KEYVETO, "sshd", "status"], capture_output=True, check=False).returncode == 0
+        done = subprocess.run([KEYVETO, "status", "--json"], capture_output=True, check=False)
+        return json.loads(done.stdout)["guarded"] is True
 
 
 def authorize(account, home, *lines):

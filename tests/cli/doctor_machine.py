@@ -141,7 +141,9 @@ def doctor(*arguments, **options):
     done = keyveto("doctor", "--json", *arguments, **options)
     report = json.loads(done.stdout)
     worst = max(RANK[one["status"]] for one in report["checks"])
-    equal((done.returncode, RANK[report["status"]]), (worst, worst), done.stdout)
+    equal(RANK[report["status"]], worst, done.stdout)
+    # Something that is broken is 1 where logins get a verdict, and 2 where they get none.
+    assert done.returncode in ({0} if worst == 0 else {1, 2}), done.stdout
     found = {}
     for one in report["checks"]:
         equal(set(one), {"check", "status", "found", "remedy"})

@@ -6,7 +6,7 @@ import re
 from program import keyveto
 
 # Commands that have subcommands.
-GROUPS = ("filter", "list", "proof", "sshd", "config")
+GROUPS = ("filter", "list", "proof", "config")
 
 # The manual page describes these once for all commands.
 EVERYWHERE = {"--help"}

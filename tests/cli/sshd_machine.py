@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import keys
+from doctor_machine import listen_to_log
 from openssh import strictmodes, version
 from program import KEYVETO, PATIENCE, ROOT, SSHD, attempt, contains, equal, keyveto, make_filter
 from samples import write
@@ -275,7 +276,8 @@ def wrapper(scratch, body):
 
 
 def prepare_machine():
-    """Installs the guard and the module, and removes what else of keyveto is there."""
+    """Installs the guard and the module, and a log; removes what else of keyveto is there."""
+    listen_to_log()
     Path("/run/sshd").mkdir(exist_ok=True)
     for path, source in ((Path(GUARD), MODULE.parent / "keyveto-authorized-keys"),
                          (PAM_FOLDER / "pam_keyveto.so", MODULE)):

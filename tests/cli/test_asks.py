@@ -12,7 +12,7 @@ from program import attempt, contains, copy_programs, equal, keyveto, lacks
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 NOT_YET = "sshd does not ask keyveto yet: type keyveto enable\n"
-PARTLY = "sshd does not ask keyveto on every way in: keyveto sshd status names them\n"
+PARTLY = "sshd does not ask keyveto on every way in: keyveto status names them\n"
 DROP_IN = Path("/etc/ssh/sshd_config.d/00-asks.conf")
 PAM, MODULE_LINE = Path("/etc/pam.d/sshd"), "session requisite pam_keyveto.so{}\n"
 COMMAND = f"AuthorizedKeysCommand {GUARD}{{}} --user %u --home %h --type %t --key %k\nAuthorizedKeysCommandUser root\n"

@@ -155,8 +155,8 @@ def test_where_nobody_can_know_enable_stops_and_the_brake_goes_on(here, place, w
     # enable also compares what the command prints with and without the guard: one without an end stops that.
     for option in ("--warn", "--yes"):
         keyveto("sshd", "enable", "--dry-run", option, status=2 if what in ("too much", "no end") else 0)
-    status = keyveto("sshd", "status").stderr
-    equal(f"note: AuthorizedKeysCommand {PROGRAM} {arguments}: the keys it prints are not judged before a change: "
+    status = keyveto("status", "--json").stdout
+    equal(f"AuthorizedKeysCommand {PROGRAM} {arguments}: the keys it prints are not judged before a change: "
           in status, "of root" not in said, status)
 
 

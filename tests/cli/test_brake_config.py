@@ -156,7 +156,7 @@ def test_a_filter_that_one_guard_cannot_read_hides_no_lock_out(here):
                            "AuthorizedKeysCommandUser nobody")
     FILTER.chmod(0o600)
     here.configure(f"Filter {FILTER}")
-    contains(keyveto("config", "check", status=2).stderr, "read as nobody, as whom sshd runs the guard")
+    contains(keyveto("status", status=2).stdout, f"nobody cannot read {FILTER}: Permission denied")
     said = edit(here, ADDED.format(f"DenyKey {here.world.clean.fingerprint} leaked"), status=2)
     contains(said, "the change would refuse a key of root")
     # What refuses root nothing is free.

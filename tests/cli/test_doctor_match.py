@@ -11,6 +11,7 @@ import nosecret
 import sshkey
 from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, expect_all_well
 from program import SSHD, contains, equal, keyveto, preload
+from samples import write
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -21,7 +22,7 @@ def test_match_accounts_and_clients_that_get_past_the_guard(machine):
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile .ssh/authorized_keys")
     expect("match", "ok")
     machine.pam(STOCK_STACK)
-    expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
+    expect("guard", "broken", "1 account can be entered with a key that nothing judges: backup2")
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysCommand none")
     expect_all_well()      # without files and command, no key is accepted
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none # as ever")
@@ -35,7 +36,7 @@ def test_match_accounts_and_clients_that_get_past_the_guard(machine):
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " X11Forwarding no")
     expect_all_well()
     machine.sshd_config(*GUARDED, "Match User backup2", " TrustedUserCAKeys /etc/ssh/ca.pub")
-    expect("match", "broken", "backup2")
+    expect("user-ca", "broken", "backup2")
     machine.pam(SESSION + STOCK_STACK)
     expect_all_well()
 
@@ -48,7 +49,7 @@ def test_match_asks_about_every_block_for_accounts_or_groups(machine):
     for criterion, count, names in (("User backup2", "1 account", "backup2"),
                                     ("Group games", "2 accounts", "games, backup2")):
         machine.sshd_config("PubkeyAuthentication no", *GUARDED[1:], f"Match {criterion}", " PubkeyAuthentication yes")
-        expect("match", "broken", f"{count} can be entered with a key that nothing judges: {names}", others=["pam"])
+        expect("guard", "broken", f"{count} can be entered with a key that nothing judges: {names}", others=["pam"])
         machine.sshd_config("PubkeyAuthentication no", *GUARDED, f"Match {criterion}", " PubkeyAuthentication yes")
         expect("match", "ok", others=["pam"])
     machine.sshd_config("PubkeyAuthentication no", *GUARDED[1:], "Match User backup2", " PubkeyAuthentication yes")
@@ -62,9 +63,9 @@ def test_match_a_guard_only_in_match_blocks_leaves_others_unguarded(machine):
     machine.pam(STOCK_STACK)
     guarded = [f" {line}" for line in GUARDED]
     machine.sshd_config("Match User *,!backup2", *guarded)
-    expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
+    expect("guard", "broken", "1 account can be entered with a key that nothing judges: backup2")
     machine.sshd_config("Match User root", *guarded)
-    expect("match", "broken", " accounts can be entered with a key that nothing judges: ", "...")
+    expect("guard", "broken", " accounts can be entered with a key that nothing judges: ", "...")
     # A client from another machine is not in the block.
     machine.sshd_config("Match Address 127.0.0.1,::1", *guarded)
     expect("match", "broken", f"{DROP_IN}:2: the guard is set for some clients only")
@@ -106,7 +107,7 @@ def test_match_knows_accounts_that_are_not_listed(scratch, machine):
         machine.sshd_config(*GUARDED, f"Match {criterion}", " AuthorizedKeysFile .ssh/authorized_keys")
         machine.pam(STOCK_STACK)
         found, _ = doctor(**hidden)
-        contains(str(found["match"]), "can be entered with a key that nothing judges: ", "backup2")
+        contains(str(found["guard"]), "can be entered with a key that nothing judges: ", "backup2")
     machine.sshd_config(*GUARDED, "Match User absent", " AuthorizedKeysCommand none")
     equal(doctor(**hidden)[1]["status"], "ok")
     Path("/etc/group").write_bytes(groups)
@@ -115,6 +116,9 @@ def test_match_knows_accounts_that_are_not_listed(scratch, machine):
 def test_match_is_not_ok_if_the_configuration_cannot_be_read(scratch, machine):
     another = scratch / "sshd"
     shutil.copy(SSHD, another)
+    expect("match", "ok", arguments=("--sshd", another))
+    # This one does not tell (-dd) which file it reads.
+    another = write(another, f'#!/bin/sh\nexec {SSHD} "$@" 2>/dev/null\n', mode=0o755)
     expect("match", "warning", "Match blocks cannot be seen", arguments=("--sshd", another))
     expect("match", "ok", arguments=("--sshd", another, "--sshd-config", SSHD_CONFIG))
     assert machine.listed

@@ -36,7 +36,8 @@ def test_the_screen_has_a_line_for_each_check(machine):
     equal(first, "guarded; 1 filter, 0 days old; all is well")
     # No list and no canaries are in use.
     used = [name for name in CHECKS if name not in ("list", "list-age", "canaries")]
-    equal([line.split()[:2] for line in rest if line[0] != " "],
+    findings = rest[:rest.index("")]
+    equal([line.split()[:2] for line in findings if line[0] != " "],
           # The second walls are the guard's.
           [["ok", name] for name in used for _ in range(2 if name in ("policy", "walls") else 1)])
     lacks(done.stdout, "->")
@@ -97,8 +98,10 @@ def test_a_lock_out_stands_first(machine):
     equal(first_line(), "every login by key is refused: keyveto.conf line 7; type keyveto config edit")
     machine.pam(STOCK_STACK)
     contains(first_line(), "not guarded; no list; ")
-    # Both of them read another file.
+    # The guard reads another file, which is not there.
     machine.sshd_config(GUARDED[0], f"{GUARDED[1]} --config /etc/keyveto/other.conf", GUARDED[2])
+    equal(first_line(), "every login by key is refused: /etc/keyveto/other.conf: No such file or directory")
+    Path("/etc/keyveto/other.conf").write_text(f"Filter {FILTER}\n", encoding="utf-8")
     contains(first_line(), "guarded; no list; ")
     machine.pam(STOCK_STACK)
     machine.sshd_config(*GUARDED)

@@ -11,7 +11,7 @@ def test_help_and_version_have_several_forms():
     overview, version = keyveto("--help", status=0).stdout, keyveto("--version", status=0).stdout
     for words in (("-h",), ("help",), ("help", "help")):
         equal(keyveto(*words, status=0).stdout, overview, words)
-    for words in (("-V",), ("version",), ("check", "--version"), ("sshd", "-V")):
+    for words in (("-V",), ("version",), ("check", "--version"), ("doctor", "-V")):
         equal(keyveto(*words, status=0).stdout, version, words)
     for command in [*GROUPS, *commands()]:
         words = command.split()
@@ -30,7 +30,7 @@ def test_a_file_can_have_the_name_of_a_word_for_the_version(scratch):
 
 def test_the_overview_of_commands_names_their_page():
     for group in GROUPS:
-        page = {"sshd": "keyveto-enable(8)", "config": "keyveto-config(8)"}.get(group, f"keyveto-{group}(1)")
+        page = {"config": "keyveto-config(8)"}.get(group, f"keyveto-{group}(1)")
         equal(help_of(group).splitlines()[-1], f"'keyveto {group} COMMAND --help' tells more; so does {page}.")
     equal(keyveto("--help").stdout.splitlines()[-1], "'keyveto COMMAND --help' tells more; so does keyveto(1).")
 

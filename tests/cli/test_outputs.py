@@ -46,7 +46,7 @@ def test_a_change_that_cannot_be_told_is_not_called_a_failure_alone(here):
 def test_where_nothing_was_changed_nothing_is_said_of_a_change(here):
     mine = here.world.clean.fingerprint
     keyveto("deny", mine, status=0)
-    for words in (("deny", mine), ("config", "check"), ("list", "info", LIST)):
+    for words in (("deny", mine), ("status",), ("list", "info", LIST)):
         status, text = unheard(*words)
         equal(status, 2, text)
         contains(text, "keyveto: standard output: No space left on device\n")

@@ -55,16 +55,14 @@ def test_an_sshd_that_reads_another_file_is_refused(scratch):
         config.write_text(INCLUDE, encoding="ascii")    # today its content is the same
         other = other_sshd(scratch, config)
         before = machine.snapshot()
-        for verb in ("status", "enable"):
-            done = machine.run(verb, "--sshd", other, status=2)
-            contains(done.stderr, f"{other} reads {config}", "put keyveto in by hand there")
-            lacks(done.stdout, "way in")
+        contains(machine.run("enable", "--sshd", other, status=2).stderr, f"{other} reads {config}",
+                 "put keyveto in by hand there")
         silent = wrapper(scratch, f'case " $* " in *" -dd "*) {SSHD} "$@" 2>/dev/null; exit;; esac')
         contains(machine.run("enable", "--sshd", silent, status=2).stderr, "does not tell (sshd -dd -T)")
         restored(before, machine.snapshot())
         config.unlink()
         config.symlink_to("/etc/ssh/sshd_config")       # another name for the same file
-        machine.run("status", "--sshd", other, status=1)
+        lacks(machine.run("status", "--sshd", other).stdout, "Match blocks cannot be seen")
 
 
 def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
@@ -77,18 +75,20 @@ def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
                       files={"/etc/ssh/sshd_config.d/50-keys.conf": f"# keys\n{line}\n"})
         for verb in ("status", "enable"):
             done = image.run(verb, status=2)
-            contains(done.stderr, f"/etc/ssh/sshd_config.d/50-keys.conf:2: {line}", "is a FIFO or a device")
+            contains(" ".join((done.stdout + done.stderr).split()),
+                     f"/etc/ssh/sshd_config.d/50-keys.conf:2: {line}", "is a FIFO or a device")
             assert done.seconds < 9, f"{done.seconds} seconds"
         with this_machine(scratch / str(number), config=f"{line}\n{INCLUDE}") as machine:
             for verb in ("status", "enable"):
-                contains(machine.run(verb, status=2).stderr, f"/etc/ssh/sshd_config:1: {line}")
+                done = machine.run(verb, status=2)
+                contains(" ".join((done.stdout + done.stderr).split()), f"/etc/ssh/sshd_config:1: {line}")
 
 
 def test_a_machine_without_host_keys_can_be_asked_about(scratch):
     image = Image(scratch)
     image.path(HOST_KEY).unlink()
     image.run("enable", "--pam", status=0)
-    image.run("status", status=0)
+    contains(image.run("status", status=2).stdout, "no hostkeys available")     # it would not start
 
 
 @pytest.mark.long
@@ -101,7 +101,7 @@ def test_an_sshd_that_does_not_answer_is_not_asked_again(scratch):
         sshd = wrapper(scratch, f'case "$*" in *user=u[0-9]*) echo >>{scratch}/hung; exec sleep 1000;; esac')
         (scratch / "hung").write_text("", encoding="ascii")
         done = image.run(verb, "--sshd", sshd, status=status)
-        contains(done.stderr, "no answer within 10 seconds")
+        contains(" ".join((done.stdout + done.stderr).split()), "no answer within 10 seconds")
         assert len((scratch / "hung").read_text(encoding="ascii")) <= 16, "sshd was asked again and again"
 
 

@@ -68,7 +68,6 @@ ROOTS = {
 }
 # They ask what the files are, and look no key up.
 HEADERS = {
-    "config": ("config", "check"),
     "scan": ("scan", "127.0.0.1:1"),
 }
 BY_WORKERS = {"audit for report", "doctor"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import policy
 
-# The ways in for which a note of `keyveto sshd status` about a Match block makes no claim.
+# The ways in for which a note of `keyveto status` about a Match block makes no claim.
 _WAYS_OF = {
     "authorizedkeysfile": ("authorized_keys", "cert-authority line"),
     "authorizedkeyscommand": ("AuthorizedKeysCommand", "cert-authority line"),
@@ -27,12 +27,13 @@ class Difference:
 
 
 class Claims:
-    """The ways in that are guarded according to `keyveto sshd status`."""
+    """The ways in that are guarded according to `keyveto status`."""
 
-    def __init__(self, output, notes):
-        self.rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        self.open_questions = set()
-        for keyword in re.findall(r"not guarded.* sets (\w+)", notes):
+    def __init__(self, output):
+        told = json.loads(output)
+        self.rows, self.open_questions = told["ways"], set()
+        for keyword in re.findall(r"(\w+) [^\n]* bypasses the guard", "\n".join(
+                one["found"].partition(": ")[2] for one in told["checks"] if one["check"] == "match")):
             self.open_questions.update(_WAYS_OF.get(keyword.lower(), ()))
 
     def guards(self, account, way):

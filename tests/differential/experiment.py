@@ -219,9 +219,10 @@ class Experiment:
         if state not in self.seen:
             self.server.reload()
             status = self.switch("status", "--json")
-            if status.returncode == 2 and not status.stdout:
-                self.add(phase, "status fails", text=status.stderr)
-            self.seen[state] = (self.observe(), Claims(status.stdout, status.stderr))
+            claims = Claims(status.stdout)
+            if not claims.rows:
+                self.add(phase, "status fails", text=status.stdout)
+            self.seen[state] = (self.observe(), claims)
         records, claims = self.seen[state]
         self.compare(phase, records, phase != "warn", claims)
 

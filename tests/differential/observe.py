@@ -71,7 +71,7 @@ class Record:
 class Accepted:
     """A key or certificate that sshd accepted, and the place that allows it."""
     fingerprints: tuple
-    way: str                    # its name in `keyveto sshd status`
+    way: str                    # its name in `keyveto status`
 
     def __str__(self):
         return f"sshd accepted {' by '.join(self.fingerprints)} through {self.way}"

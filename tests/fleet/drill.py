@@ -180,7 +180,7 @@ class Drill:
         host.write("/etc/keyveto/update.conf", UPDATE_CONF)
         host.write("/etc/keyveto/allowed_signers", f"keyveto {self.signer}")
         host.write("/etc/keyveto/ca.pem", self.ca)
-        host.run("keyveto update && keyveto enable --reload && keyveto sshd status")
+        host.run("keyveto update && keyveto enable --reload && keyveto status | grep '^guarded;'")
 
     # The drill
 

@@ -160,7 +160,7 @@ def rebooted(part, world, name="plain"):
         # No login can prove it now.
         host.freeze_sshd(True)
         host.wait(lambda: '"lines"' in host.attempt(f"cat {STATE}").stdout, "the throw-away keys are in their place")
-        check(host.attempt("keyveto sshd status").returncode == 0, f"{name} is not guarded yet")
+        check(host.attempt("keyveto status | grep '^guarded;'").returncode == 0, f"{name} is not guarded yet")
         host.run(f"kill -KILL $(pgrep -x sshd) $(fuser {LOCK} 2>/dev/null)")
         said = run.result()
     check(said.of(name, "failed", "unreachable"), f"the rollout does not tell that {name} is gone: {said.text}")
@@ -220,8 +220,8 @@ def guarded(part, world, hosts, when):
             check(seen == before, f"{when}: {name}: {title}: before {before}, now {seen}")
     for name in hosts:
         same(world.admin[name], world.fleet.hosts[name].snapshot(ADMIN), f"{name}: {when}:")
-        said = world.fleet.hosts[name].attempt("keyveto sshd status")
-        check(said.returncode == 0, f"{when}: {name}: keyveto sshd status: {said.stdout}")
+        said = world.fleet.hosts[name].attempt("keyveto status | grep '^guarded;'")
+        check(said.returncode == 0, f"{when}: {name}: keyveto status: {said.stdout}")
     not_owned(world)
     part.ok(f"{when}: {refused} logins by listed keys are refused on {len(hosts)} hosts, all others are as before")
 

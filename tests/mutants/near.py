@@ -12,7 +12,7 @@ GUARD = ("tests/e2e/test_guard_command.py", "tests/faults/test_guard_calls.py", 
          "tests/e2e/test_guard_files.py")
 PAM = FAULTS[:2]
 # Files of lib/ with tests of their own.
-LIB = {"lib/kv_config.c": (*FAULTS, "tests/cli/test_config_check.py"),
+LIB = {"lib/kv_config.c": (*FAULTS, "tests/cli/test_status.py"),
        "lib/kv_line.c": ("tests/cli/test_check_lines.py",),
        "lib/kv_trusted.c": (*FAULTS, "tests/e2e/test_errors.py"),
        "lib/kv_userfile.c": (*FAULTS, "tests/e2e/test_guard_files.py"),

@@ -77,9 +77,8 @@ class World:
         done = self._run("sshd", *words)
         return done.returncode, done.stdout + done.stderr
 
-    def doctor(self):
-        done = self._run("doctor", "--json")
-        return json.loads(done.stdout)["checks"]
+    def status(self):
+        return json.loads(self._run("status", "--json").stdout)
 
     def _run(self, *words):
         return subprocess.run([self.keyveto, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,

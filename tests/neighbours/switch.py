@@ -147,17 +147,16 @@ class Switch:
         self._visit_all(name, "disabled")
 
     def _advice(self, name, stage):
-        """`status` and `doctor` must agree, and must not advise a lock-out."""
+        """`status` must tell it, and must not advise a lock-out."""
         open_way = name == "--guard" and any(visit.past_guard for visit in self.arrangement.visits)
-        status, said = self.world.sshd("status")
+        told = self.world.status()
         if stage == "enforced":
-            self.world.expect((status != 0) == open_way,
-                              self._title(name, stage, "status tells whether all is guarded"),
-                              f"{status}: {said}")
-        checks = [one for one in self.world.doctor() if one["check"] in WAYS]
+            self.world.expect((told["guarded"] is not True) == open_way,
+                              self._title(name, stage, "status tells whether all is guarded"), told)
+        checks = [one for one in told["checks"] if one["check"] in WAYS]
         broken = [one for one in checks if one["status"] == "broken"]
         self.world.expect(bool(broken) == open_way, self._title(name, stage, "doctor agrees"), broken)
-        advice = [*said.splitlines(), *(one["remedy"] or "" for one in checks)]
+        advice = [one["remedy"] or "" for one in checks]
         locks_out = [one for one in advice if LOCKS_OUT.search(one)]
         self.world.expect(not locks_out, self._title(name, stage, "no advice locks anybody out"), locks_out)
 

@@ -158,8 +158,8 @@ class Reader:
         kept = path.read_bytes()
         path.write_bytes(kept[:-1])
         said = self.follow("probe", status=1)
-        check(said == "the guard reaches no verdict: keyveto config check says why\n", f"a broken list: {said}")
-        check(str(path) in self.keyveto("config", "check", status=2).stderr, "keyveto config check does not say why")
+        check(said == "the guard reaches no verdict: keyveto status says why\n", f"a broken list: {said}")
+        check(str(path) in self.keyveto("status", status=2).stdout, "keyveto status does not say why")
         path.write_bytes(kept)
         check(self.follow("probe") == "the guard reaches a verdict\n", "the whole list again")
 

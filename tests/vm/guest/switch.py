@@ -56,8 +56,8 @@ def enable_and_disable(world, how=""):
     journal.expect("verdict=listed", "action=warn", "via=guard")
     keyveto("sshd", "enable", "--yes", "--reload")
     world.expect(f"{how}enable --yes --reload")
-    status = keyveto("sshd", "status")
-    world.ok(f"{how}status: {len(status.splitlines())} lines")
+    worst, checks, _ = examine()
+    check(worst["guard"] == "ok", f"{how}status: {checks}")
     keyveto("sshd", "disable", "--reload")
     world.expect(f"{how}disable --reload", mallory=True)
 

@@ -241,9 +241,9 @@ class ActionModule(ActionBase):
         """Notes whether the host's keyveto refuses all the keys, on each way in."""
         judge = "printf '%%s\\n' %s | %s\n" % (
             " ".join(map(shlex.quote, self.lines)), self.words("check", "--json", "--all", "-")) if self.lines else ""
-        _, out, _ = self.there(judge + self.words("sshd", "status") + " >/dev/null; echo \"{\\\"unguarded\\\":$?}\"")
+        _, out, _ = self.there(judge + self.words("status", "--json"))
         told = objects(out)
-        self.leak["guarded"] = {"unguarded": 0} in told
+        self.leak["guarded"] = any("ways" in one and one["guarded"] is True for one in told)
         verdicts = [one["verdict"] for one in told if "verdict" in one]
         # Of a fingerprint alone, the DenyKey line that was written is all there is to know.
         known = len(verdicts) == len(self.lines) if self.lines else self.wanted["way"] == "deny"

@@ -75,6 +75,13 @@ class Engine:
                     raise EngineError("keyveto %s printed no JSON: %s" % (" ".join(words), line[:200]))
         return status, found, err
 
+    def status(self, sshd, *words):
+        """What `keyveto status --json` tells."""
+        _, found, err = self.objects("status", "--json", "--sshd", sshd, *words)
+        if not found or "ways" not in found[0]:
+            raise EngineError("keyveto status: %s" % last_words(err))
+        return found[0]
+
     def sshd(self, verb, *words):
         """What `keyveto enable --json` or `disable --json` tells: its last object, with the keys under "keys"."""
         status, found, err = self.objects("sshd", verb, "--json", *words)

@@ -4,11 +4,11 @@
 
 DOCUMENTATION = r"""
 module: doctor
-short_description: Fails where keyveto doctor finds something broken
+short_description: Fails where keyveto status finds something broken
 version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
-  - Runs C(keyveto doctor --json). It changes nothing, and needs root on the host.
+  - Runs C(keyveto status --json). It changes nothing, and needs root on the host.
   - A proof by logins that was begun and has not ended is V(broken), too, such as after a power cut.
 options:
   command:
@@ -55,7 +55,7 @@ findings:
   type: list
   elements: str
 doctor:
-  description: What C(keyveto doctor --json) prints.
+  description: What C(keyveto status --json) prints.
   returned: always
   type: dict
 """
@@ -63,7 +63,7 @@ doctor:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import Engine, EngineError, last_words
+from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import Engine, EngineError
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import unfinished
 
 ORDER = ("ok", "warning", "broken", "never")
@@ -77,18 +77,14 @@ def main():
         "max_age": {"type": "int"},
         "timeout": {"type": "int", "default": 300},
     }, supports_check_mode=True)
-    words = ["--sshd", module.params["sshd"]]
-    if module.params["max_age"] is not None:
-        words += ["--max-age", str(module.params["max_age"])]
+    days = module.params["max_age"]
     try:
         if os.geteuid() != 0:
             raise EngineError("only root can do this: set become")
-        _, found, err = Engine(module.params["command"], module.params["timeout"]).objects("doctor", "--json", *words)
-        if not found or found[0].get("status") not in ORDER:
-            raise EngineError("keyveto doctor: %s" % last_words(err))
+        told = Engine(module.params["command"], module.params["timeout"]).status(
+            module.params["sshd"], *([] if days is None else ["--max-age", str(days)]))
     except EngineError as error:
         module.fail_json(msg=str(error))
-    told = found[0]
     findings = ["%s: %s: %s%s" % (one["status"], one["check"], one["found"],
                                   " -> %s" % one["remedy"] if one["remedy"] else "")
                 for one in told["checks"] if one["status"] != "ok"]
@@ -99,7 +95,7 @@ def main():
                         "and list are still there -> run keyveto.keyveto.rollout again")
     result = {"changed": False, "status": status, "findings": findings, "doctor": told}
     if ORDER.index(status) >= ORDER.index(module.params["fail_on"]):
-        module.fail_json(msg="keyveto doctor: %s\n%s" % (status, "\n".join(findings)), **result)
+        module.fail_json(msg="keyveto status: %s\n%s" % (status, "\n".join(findings)), **result)
     module.exit_json(**result)
 
 

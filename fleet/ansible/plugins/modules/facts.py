@@ -19,7 +19,7 @@ options:
     type: path
     default: /usr/sbin/sshd
   doctor:
-    description: Whether to run C(keyveto doctor), too.
+    description: Whether to tell all that C(keyveto status) finds.
     type: bool
     default: true
   timeout:
@@ -60,19 +60,19 @@ ansible_facts:
           description: Its version, or null.
           type: str
         lists:
-          description: The filters and exact lists of keyveto.conf, with what C(keyveto doctor --json) says of them,
+          description: The filters and exact lists of keyveto.conf, with what C(keyveto status --json) says of them,
             with C(kind) and with C(sha256).
           type: list
           elements: dict
         ways:
-          description: The ways in, as C(keyveto sshd status --json) tells them.
+          description: The ways in, as C(keyveto status --json) tells them.
           type: list
           elements: dict
         guarded:
           description: Whether each open way in is guarded, and listed keys are refused; null if that cannot be told.
           type: bool
         doctor:
-          description: What C(keyveto doctor --json) prints, or null.
+          description: What C(keyveto status --json) prints, or null.
           type: dict
         proved:
           description: When the last login from a controller proved it (C(time)), and what (C(proof)); or null.
@@ -94,13 +94,12 @@ def look(engine, sshd, doctor):
     if found["version"] is None:
         return found
     found["installed"] = True
-    status, found["ways"], _ = engine.objects("sshd", "status", "--json", "--sshd", sshd)
-    found["guarded"] = {0: True, 1: False}.get(status)
+    told = engine.status(sshd)
+    found["ways"], found["guarded"] = told["ways"], told["guarded"]
     if doctor:
-        _, told, _ = engine.objects("doctor", "--json", "--sshd", sshd)
-        found["doctor"] = told[0] if told else None
+        found["doctor"] = told
         for kind in ("filters", "lists"):
-            for one in (told[0] if told else {}).get(kind, []):
+            for one in told[kind]:
                 found["lists"].append(dict(one, kind=kind[:-1], sha256=sha256(one["file"])))
     proved = read_text(PROVED)
     if proved:

@@ -452,17 +452,12 @@ class Host:
 
     def in_use(self):
         """Whether a way into this host is guarded, or may be."""
-        found, _ = self.ways_in()
-        return not found or any(one.get("guard") or one.get("pam") for one in found)
-
-    def ways_in(self):
-        """What keyveto sshd status tells of each way into this host, and what it says in words."""
-        _, found, err = self.engine.objects("sshd", "status", "--json", "--sshd", self.wanted["sshd"])
-        return found, err
+        found = self.engine.status(self.wanted["sshd"])["ways"]
+        return not found or any(one["guard"] or one["pam"] for one in found)
 
     def enforces(self):
         """Whether each way into this host is guarded, and listed keys are refused."""
-        return self.engine.run("sshd", "status", "--sshd", self.wanted["sshd"])[0] == 0
+        return self.engine.status(self.wanted["sshd"])["guarded"] is True
 
     # Configuration
 
@@ -676,9 +671,10 @@ class Host:
     def enable(self):
         """Rehearses and, if that is wanted, enables; with the throw-away keys in place."""
         if self.check and self.incomplete:
-            found, err = self.ways_in()
-            if not found:
-                raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" % last_words(err))
+            told = self.engine.status(self.wanted["sshd"])
+            if not told["ways"]:
+                raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" % "\n".join(
+                    one["found"] for one in told["checks"] if one["check"] == "sshd"))
             if self.to_come:
                 self.foresee()
             self.result["msg"] = "sshd cannot be looked at before that is done: %s" % self.incomplete
