@@ -24,20 +24,6 @@ run_checks(const struct doctor_options *o,
 	return status;
 }
 
-/* Both maximum ages. */
-static bool
-read_max_age(const struct cli_option *option)
-{
-	struct doctor_options *o = option->arg;
-
-	if (!cli_read_number(optarg, 0, MAX_AGE_MAX, &o->max_age))
-		return cli_error(
-		    "--max-age takes a number of days from 0 to %d, not %s",
-		    MAX_AGE_MAX, optarg);
-	o->list_max_age = o->max_age;
-	return true;
-}
-
 static int
 run_doctor(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -47,6 +33,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
 	bool json = false, prometheus = false;
+	uint64_t days = UINT64_MAX;
 	const char *color = NULL;
 	const struct cli_option options[] = {
 		{ .name = "json", .flag = &json },
@@ -54,7 +41,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		{ .name = "all", .flag = &o.all },
 		{ .name = "color", .text = &color },
 		{ .name = "canary", .text = &o.canary },
-		{ .name = "max-age", .read = read_max_age, .arg = &o },
+		{ .name = "max-age", .number = &days, .max = MAX_AGE_MAX },
 		{ .name = "sshd", .text = &o.sshd.path, .path = true },
 		{ .name = "sshd-config", .text = &o.sshd.config },
 		{ .name = NULL },
@@ -63,6 +50,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
+	if (days != UINT64_MAX)
+		o.max_age = o.list_max_age = days;
 	if (!color_choose(color))
 		return cli_usage_error(cmd);
 	if (optind != argc)

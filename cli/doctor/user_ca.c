@@ -84,34 +84,25 @@ file_of(const struct sshd_line *line)
 	return path;
 }
 
-/* Whether one of the first n paths is path. */
-static bool
-has_path(char *const *v, size_t n, const char *path)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i] != NULL && strcmp(v[i], path) == 0)
-			return true;
-	return false;
-}
-
 void
 doctor_ca_keys(struct doctor *d)
 {
 	const char *global = d->settings->user_ca;
 	const struct sshd_tree *t = &d->overview.tree;
-	char **path = calloc(t->n_lines + 1, sizeof(*path));
+	struct texts seen = { .n = 0 };
 
 	if (!sshd_words_none(global))
 		check_file(d, global);
-	d->out_of_memory |= path == NULL;
-	for (size_t i = 0; path != NULL && i < t->n_lines; i++) {
-		path[i] = file_of(&t->line[i]);
+	for (size_t i = 0; i < t->n_lines; i++) {
+		char *path = file_of(&t->line[i]);
+
 		/* sshd has told which line outside of blocks counts. */
-		if (path[i] != NULL && t->line[i].match != 0 &&
-		    strcmp(path[i], global) != 0 && !has_path(path, i, path[i]))
-			check_file(d, path[i]);
+		if (path != NULL && t->line[i].match != 0 &&
+		    strcmp(path, global) != 0 && !texts_has(&seen, path)) {
+			check_file(d, path);
+			d->out_of_memory |= !texts_add(&seen, path);
+		}
+		free(path);
 	}
-	for (size_t i = 0; path != NULL && i < t->n_lines; i++)
-		free(path[i]);
-	free(path);
+	texts_free(&seen);
 }
