@@ -4,18 +4,12 @@
  * enable, and has a timer or cron keep the list current. Where sshd asks keyveto
  * already, it changes nothing.
  */
-#include <sys/stat.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "command.h"
 #include "host/program.h"
-#include "host/system_file.h"
 #include "sshd/sshd.h"
 #include "sshd/usable.h"
 #include "sshd_config/arguments.h"
@@ -117,46 +111,22 @@ any_list(void)
 	    access(KV_CONFIG_FILTER_PATH, F_OK) == 0;
 }
 
-/* Copies the line of cron, unless there is one. False after a message. */
-static bool
-add_cron_line(void)
-{
-	char *text = NULL;
-	size_t len = 0;
-	int fd = -1;
-	bool ok;
-
-	if (access(CRON, F_OK) == 0)
-		return true;
-	ok = (text = system_file_read(CRON_SAMPLE, &len)) != NULL &&
-	    (fd = open(CRON, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) !=
-		-1 &&
-	    io_write(fd, text, len) && fsync(fd) == 0;
-	if (!ok)
-		cli_error("note: %s: %s: nobody keeps the list current: have "
-			  "something run keyveto update each day",
-		    text == NULL ? CRON_SAMPLE : CRON, strerror(errno));
-	if (!ok && fd != -1)
-		(void)unlink(CRON);
-	io_close(fd);
-	free(text);
-	return ok;
-}
-
 /* Has a timer or cron fetch newer lists. False after a message. */
 static bool
 keep_current(void)
 {
-	const char *const argv[] = { SYSTEMCTL, "--quiet", "enable", "--now",
+	const char *const enable[] = { SYSTEMCTL, "--quiet", "enable", "--now",
 		TIMER, NULL };
+	const char *const install[] = { "/usr/bin/install", "-m", "0644",
+		CRON_SAMPLE, CRON, NULL };
 
-	if (sshd_has_systemd() && run(argv) == 0)
-		puts(TIMER " keeps the list current");
-	else if (add_cron_line())
-		puts("cron keeps the list current, by " CRON);
-	else
-		return false;
-	return true;
+	fflush(stdout);
+	if (sshd_has_systemd() && run(enable) == 0)
+		return puts(TIMER " keeps the list current") != EOF;
+	if (access(CRON, F_OK) == 0 || run(install) == 0)
+		return puts("cron keeps the list current, by " CRON) != EOF;
+	return cli_error("note: nobody keeps the list current: have something "
+			 "run keyveto update each day");
 }
 
 static int

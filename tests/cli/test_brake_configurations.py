@@ -131,7 +131,8 @@ def test_a_lost_file_by_which_logins_are_judged_is_not_made_with_one_line(here, 
     for words in (("deny", mark), ("allow", "--forever", mark, "x")):
         contains(here.is_held(*words, "--config", OTHER), f"{OTHER}: does not exist, and logins are judged by it",
                  "write a whole one with keyveto config edit")
-    contains(edit(here, ADDED.format("OnHit deny"), "--config", OTHER, status=2), f"{OTHER}: does not exist, and logins are judged by it")
+    contains(edit(here, ADDED.format("OnHit deny"), "--config", OTHER, status=2),
+             f"{OTHER}: does not exist, and logins are judged by it")
     assert not OTHER.exists()
     CONFIG.unlink()
     keyveto("deny", mark, "mine", status=0)

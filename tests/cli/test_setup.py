@@ -131,7 +131,7 @@ def test_where_logins_get_no_verdict_it_says_so(image):
 
 def test_who_cannot_keep_it_current_is_told(image):
     image.path("/etc/cron.d").rmdir()
-    contains(call(image, status=1).stderr, f"note: {CRON}: ", NO_TIMER)
+    contains(call(image, status=1).stderr, f"{CRON}", f"note: {NO_TIMER}")
     contains(image.read(DROP_IN), FILES_COMMAND)
 
 

@@ -149,7 +149,8 @@ def test_a_keyveto_conf_that_is_not_there_yet_is_made(scratch):
     image.run("enable", status=0)
     spoil(image, "missing")
     before = image.snapshot()
-    contains(image.run("enable", status=2).stderr, f"{CONF}: does not exist", "write a whole one with keyveto config edit")
+    contains(image.run("enable", status=2).stderr, f"{CONF}: does not exist",
+             "write a whole one with keyveto config edit")
     restored(before, image.snapshot())
 
 
