@@ -11,6 +11,7 @@
 #include "command.h"
 #include "host/program.h"
 #include "sshd/sshd.h"
+#include "sshd/state.h"
 #include "sshd/usable.h"
 #include "sshd_config/arguments.h"
 #include "upkeep/settings.h"
@@ -167,6 +168,7 @@ set_up(bool enforce)
 static int
 run_setup(const struct cli_command *cmd, int argc, char **argv)
 {
+	const struct asks *asks;
 	bool enforce = false;
 	const struct cli_option options[] = {
 		{ .name = "enforce", .flag = &enforce },
@@ -183,9 +185,14 @@ run_setup(const struct cli_command *cmd, int argc, char **argv)
 			  "root");
 		return SETUP_FAILED;
 	}
-	return asks_sshd(KV_CONFIG_PATH)->yes ?
-	    set_up_again(enforce) :
-	    set_up(enforce);
+	asks = asks_sshd(KV_CONFIG_PATH);
+	/* enable --warn would let in whom an enforcing host refuses. */
+	if (!asks->known && access(SSHD_STATE_DIR, F_OK) == 0) {
+		cli_error("keyveto is enabled here, and sshd cannot be asked; "
+			  "type keyveto status");
+		return SETUP_FAILED;
+	}
+	return asks->yes ? set_up_again(enforce) : set_up(enforce);
 }
 
 const struct cli_command cli_setup = {

@@ -10,13 +10,14 @@
 #include "sshd_config/guard_command.h"
 #include "ways/ways.h"
 
-static const struct asks always = { true, "", " from the next login on", "" };
-static const struct asks unknown = { false, "where sshd asks keyveto, ",
+static const struct asks always = { true, true, "", " from the next login on",
+	"" };
+static const struct asks unknown = { false, false, "where sshd asks keyveto, ",
 	" from the next login on", "" };
-static const struct asks never = { false, "once sshd asks keyveto, ", "",
+static const struct asks never = { true, false, "once sshd asks keyveto, ", "",
 	"sshd does not ask keyveto yet: type keyveto enable" };
 static const struct asks partly = {
-	true, "where sshd asks keyveto, ", " from the next login on",
+	true, true, "where sshd asks keyveto, ", " from the next login on",
 	"sshd does not ask keyveto on every way in: keyveto status names them"
 };
 

@@ -10,6 +10,7 @@
 
 /* The parts of a sentence about logins. */
 struct asks {
+	bool known;	   /* sshd answered, and says whether */
 	bool yes;	   /* it does, if only on some ways in */
 	const char *where; /* "", or "where sshd asks keyveto, " */
 	const char *when;  /* " from the next login on", or "" */

@@ -122,6 +122,13 @@ def test_where_enable_fails_all_is_as_before(image, how):
     restored({**before, **{name: kept for name, kept in after.items() if name.endswith("/var/lib/keyveto")}}, after)
 
 
+def test_an_enforcing_host_stays_so_though_sshd_cannot_be_asked(image):
+    config = image.read("/etc/ssh/sshd_config")
+    call(image, "--enforce", status=0)
+    image.write("/etc/ssh/sshd_config", f"{config}Bogus yes\n")
+    settled(image, status=2, says=("keyveto is enabled here, and sshd cannot be asked; type keyveto status",))
+
+
 def test_where_logins_get_no_verdict_it_says_so(image):
     call(image, status=0)
     image.write(CONF, f"{image.read(CONF)}OnHits deny\n")
