@@ -124,8 +124,7 @@ shape_read(struct kv_span text, uint8_t *blob, struct shape *s)
 	/* If a key follows, the word may be options, so the key counts. */
 	if (unknown_marker && s->err != KV_OK)
 		s->err = KV_ERR_LINE_MARKER;
-	s->revoked = memmem(text.p, text.len - s->rest.len, "@revoked", 8) !=
-	    NULL;
+	s->revoked = memmem(text.p, text.len - s->rest.len, "@revoked", 8);
 	s->in_text = is_in_text(s->line.options);
 	s->has_more = s->broken = s->keyless = false;
 	if (s->err == KV_OK && !s->line.is_blank) {
