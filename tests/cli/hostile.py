@@ -38,13 +38,13 @@ while True:
     data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
     if data[4] == 2: words.append(data[9:].decode())
     if data[4] == 3: break
-def hello(version=4, walls=15): tell(1, number(version), number(walls))
+def hello(version=5, walls=15): tell(1, number(version), number(walls))
 def promise(path): return ask(2, text(path))
 def opened(path): return ask(3, text(path), number(0))
 def stat(path): return ask(4, text(path))
 def replace(path): return ask(8, text(path))
 def begin(): return ask(9)
-def commit(beside=0, readable=0, *more): return ask(12, number(beside), number(readable), *more)
+def commit(beside=0, readable=0, *more): return ask(12, number(beside), number(readable), text(""), *more)
 def close(): return ask(13)
 """
 

@@ -298,7 +298,7 @@ judges, asked_for_keys = not flags & 32 or flags & 1024, flags & 512
 # Of one empty filter.
 HEADER = b"pkbfv1" + struct.pack(">IQIBB", 1, 0, 0, 3, 6)
 def facts(*said): record(21, *(said or (text(""), number(1), text(HEADER))))
-def greet(version=9, walls=15): record(1, number(version), number(walls))
+def greet(version=10, walls=15): record(1, number(version), number(walls))
 def hello(*args, **named):
     greet(*args, **named)
     if judges: facts()
@@ -311,7 +311,7 @@ def found(path=b"p", line=1, part=0, type=b"ssh-ed25519", bits=256, fingerprint=
            text(comment), verdict(**said), more)
 def problem(path=b"p", line=1, unknown=0, type=b"", reason=b"r", tag=3):
     record(tag, text(path), number(line), number(unknown), text(type), text(reason))
-def totals(*n, tested=1): record(7, *map(number, (list(n) + 10 * [0])[:10]), number(tested))
+def totals(*n, tested=1): record(7, *map(number, (list(n) + 11 * [0])[:11]), number(tested))
 def drain():
     while orders.recv(1 << 17): pass
 def records():
