@@ -222,6 +222,7 @@ doctor_guard(struct doctor *d)
 		    missing);
 		doctor_add_refuses(d);
 	}
+	add_command(d);
 	/* A certificate is judged where both of these are. */
 	(void)add_open(d, WAY_FILES);
 	(void)add_open(d, WAY_COMMAND);
@@ -239,7 +240,6 @@ doctor_guard(struct doctor *d)
 			"; the PAM module judges the keys in "
 			"AuthorizedKeysFile" :
 			", and AuthorizedKeysFile is none");
-	add_command(d);
 }
 
 /* Whether a client that no Match block matches has a way in that root has not. */
