@@ -119,19 +119,20 @@ doctor_status_number(enum doctor_status status)
 					  2;
 }
 
-int
-doctor_exit_status(const struct doctor *d)
+/* 2: logins get no verdict, or it could not be found out. */
+static int
+exit_status(const struct doctor *d)
 {
-	int worst = 0, one;
+	int status = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
-		one = d->finding[i].status == DOCTOR_UNSEEN ||
-			d->finding[i].status == DOCTOR_BLIND ?
-		    2 :
-		    d->finding[i].status != DOCTOR_OK;
-		worst = one > worst ? one : worst;
+		const enum doctor_status is = d->finding[i].status;
+
+		if (is == DOCTOR_UNSEEN || is == DOCTOR_BLIND)
+			return 2;
+		status |= is != DOCTOR_OK;
 	}
-	return worst;
+	return status;
 }
 
 static void
@@ -205,7 +206,7 @@ run_checks(const struct doctor_options *o,
 	if (!doctor_run(&d, o))
 		cli_error("out of memory");
 	else if (print(&d))
-		status = doctor_exit_status(&d);
+		status = exit_status(&d);
 	doctor_free(&d);
 	return status;
 }

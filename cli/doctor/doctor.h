@@ -28,7 +28,7 @@
 /* badkeys publishes a list every one to three months. */
 #define DOCTOR_LIST_MAX_AGE_DEFAULT 120
 
-/* From good to bad. doctor_exit_status says what each makes of the command's. */
+/* From good to bad. exit_status in doctor.c says what each makes. */
 enum doctor_status {
 	DOCTOR_OK,
 	DOCTOR_WARNING,
@@ -161,11 +161,6 @@ enum doctor_status doctor_status(const struct doctor *d, const char *check);
 /* What JSON and metrics have of it: "ok", "warning" or "broken"; 0, 1 or 2. */
 const char *doctor_status_name(enum doctor_status status);
 int doctor_status_number(enum doctor_status status);
-/*
- * 0: nothing was found; 1: something was; 2: logins get no verdict, or it could
- * not be found out.
- */
-int doctor_exit_status(const struct doctor *d);
 
 /*
  * Whether listed keys are kept out on every way in, also by what keyveto.conf

@@ -224,8 +224,8 @@ group_accounts(struct doctor *d, bool keys_elsewhere)
 	while (root < a->n && strcmp(a->v[root].name, "root") != 0)
 		root++;
 	for (size_t i = 0; !d->out_of_memory && i < a->n; i++) {
-		struct sshd_settings *s;
 		struct sshd_question q;
+		struct sshd_settings *s;
 
 		if (like[i] != i)
 			of[i] = of[like[i]];
@@ -272,7 +272,6 @@ doctor_read_ways(struct doctor *d)
 			note_config(d, path, NULL);
 		}
 	read_blocks(d, &keys_elsewhere);
-	/* Root first: the other checks are about it. */
 	if (find_group(d, d->settings, keys_elsewhere) != 0)
 		d->ways = d->group[0].ways;
 	find_accounts(d);

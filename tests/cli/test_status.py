@@ -148,8 +148,8 @@ def test_the_keyveto_conf_that_the_guard_or_the_module_is_told_to_read_counts(sc
         says(image, 1, "/etc/other.conf: OnHit warn")
         image.write("/etc/other.conf", "OnHit warn\nNonsense\n")
         says(image, 2, "/etc/other.conf:2: ", "/etc/other.conf: no key gets a verdict, and OnError deny decides")
-        image.write("/etc/other.conf", "OnHit warn\n")
         image.write(path, content)
+        image.write("/etc/other.conf", "OnHit warn\n")
         image.run("status", status=0)
     # In front of another command, the guard runs as that command's user.
     image.run("disable", status=0)
@@ -279,7 +279,6 @@ def test_a_line_without_effect_is_a_warning(guarded):
 
 
 def test_each_user_of_the_guard_must_be_able_to_read(guarded):
-    """Also one that a Match block alone names."""
     guard = f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/true\n"
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     for settings, concerned in ((f"{guard}AuthorizedKeysCommandUser nobody\n", True),
