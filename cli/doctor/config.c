@@ -112,6 +112,14 @@ look_at_other(struct doctor *d, const struct doctor_conf *c)
 		doctor_add_refuses(d);
 }
 
+/* Whether there is no keyveto.conf yet, before somebody typed keyveto setup. */
+static bool
+is_not_needed(const struct doctor *d)
+{
+	return d->settings != NULL && !d->is_read &&
+	    access(d->config, F_OK) == -1 && errno == ENOENT;
+}
+
 void
 doctor_config(struct doctor *d)
 {
@@ -124,7 +132,10 @@ doctor_config(struct doctor *d)
 	struct config_findings f;
 
 	(void)look_at(d, &s, &f);
-	if (f.mistakes == 0 && *broken != '\0')
+	if (is_not_needed(d))
+		doctor_add(d, DOCTOR_WARNING, "type keyveto setup",
+		    "there is no %s, and no login goes by it", d->config);
+	else if (f.mistakes == 0 && *broken != '\0')
 		doctor_add(d,
 		    d->is_read || access(d->config, F_OK) == 0 ? DOCTOR_BLIND :
 								 DOCTOR_BROKEN,
@@ -139,8 +150,11 @@ doctor_config(struct doctor *d)
 void
 doctor_not_looked_at(struct doctor *d)
 {
-	doctor_add(d, DOCTOR_WARNING, NULL,
-	    "not looked at, since %s cannot be read", d->config);
+	if (is_not_needed(d))
+		doctor_add_unused(d, "there is no keyveto.conf");
+	else
+		doctor_add(d, DOCTOR_WARNING, NULL,
+		    "not looked at, since %s cannot be read", d->config);
 }
 
 void

@@ -165,6 +165,15 @@ def test_enable_names_the_lists_that_are_there_before_sshd_asks(image):
     equal(image.read(CONF), text)
 
 
+def test_without_a_keyveto_conf_too(image):
+    """Before, status says what to type."""
+    image.path(CONF).unlink()
+    contains(call(image, status=1, command="status").stdout, f"there is no {CONF}, and no login goes by it\n",
+             "-> type keyveto setup\n")
+    call(image, "--enforce", status=0)
+    equal(image.read(CONF), f"Blocklist {LIST}\n")
+
+
 def test_an_ordinary_user_cannot(scratch):
     done = keyveto(*as_nobody(str(copy_programs(scratch)), "setup")[1:],
                    program=as_nobody(str(copy_programs(scratch)), "setup")[0], status=2)
