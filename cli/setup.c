@@ -23,11 +23,12 @@
 #ifndef KV_DATADIR
 #define KV_DATADIR "/usr/share/keyveto"
 #endif
-#define CRON_SAMPLE KV_DATADIR "/cron/keyveto-update"
 
 enum { SETUP_DONE = 0, SETUP_DECIDE = 1, SETUP_FAILED = 2 };
 
 extern char **environ;
+
+static const char cron_sample[] = KV_DATADIR "/cron/keyveto-update";
 
 /* Runs a program, which gets no input. Its exit status; -1 if it has none. */
 static int
@@ -119,7 +120,7 @@ keep_current(void)
 	const char *const enable[] = { SYSTEMCTL, "--quiet", "enable", "--now",
 		TIMER, NULL };
 	const char *const install[] = { "/usr/bin/install", "-m", "0644",
-		CRON_SAMPLE, CRON, NULL };
+		cron_sample, CRON, NULL };
 
 	fflush(stdout);
 	if (sshd_has_systemd() && run(enable) == 0)
@@ -160,9 +161,9 @@ set_up(bool enforce)
 	if (status == SETUP_DONE && !enforce)
 		puts("nobody is refused so far; to refuse listed keys, type "
 		     "keyveto enable --reload");
-	if (!cli_stdout_ok())
-		return SETUP_FAILED;
-	return decide ? SETUP_DECIDE : SETUP_DONE;
+	if (cli_stdout_ok())
+		return decide ? SETUP_DECIDE : SETUP_DONE;
+	return SETUP_FAILED;
 }
 
 static int
@@ -181,8 +182,7 @@ run_setup(const struct cli_command *cmd, int argc, char **argv)
 	if (optind < argc)
 		return cli_wrong_usage(cmd, "setup takes no argument");
 	if (geteuid() != 0) {
-		cli_error("only root can put keyveto into sshd: run it as "
-			  "root");
+		cli_error("only root can set it up: run this as root");
 		return SETUP_FAILED;
 	}
 	asks = asks_sshd(KV_CONFIG_PATH);

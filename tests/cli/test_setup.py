@@ -177,5 +177,5 @@ def test_without_a_keyveto_conf_too(image):
 def test_an_ordinary_user_cannot(scratch):
     done = keyveto(*as_nobody(str(copy_programs(scratch)), "setup")[1:],
                    program=as_nobody(str(copy_programs(scratch)), "setup")[0], status=2)
-    contains(done.stderr, "only root can put keyveto into sshd: run it as root")
+    contains(done.stderr, "only root can set it up: run this as root")
     contains(keyveto("setup", "now", status=2).stderr, "setup takes no argument")
