@@ -62,19 +62,15 @@ run_keyveto(const char *command, const char *option, const char *other)
 	return status == -1 ? SETUP_FAILED : status;
 }
 
-/* Whether an sshd runs, or systemd starts one, so that it can be reloaded. */
-static bool
-can_reload(void)
-{
-	const struct sshd_arguments all = { .arg = NULL };
-
-	return sshd_has_systemd() || sshd_arguments_find(&all) > 0;
-}
-
 static int
 run_enable(bool enforce)
 {
-	const char *reload = can_reload() ? "--reload" : NULL;
+	const struct sshd_arguments all = { .arg = NULL };
+	/* Where no sshd runs, there is none to reload. */
+	const char *reload = sshd_has_systemd() ||
+		sshd_arguments_find(&all) > 0 ?
+	    "--reload" :
+	    NULL;
 
 	return enforce ? run_keyveto("enable", reload, NULL) :
 			 run_keyveto("enable", "--warn", reload);
@@ -125,7 +121,9 @@ keep_current(void)
 	fflush(stdout);
 	if (sshd_has_systemd() && run(enable) == 0)
 		return puts(TIMER " keeps the list current") != EOF;
-	if (access(CRON, F_OK) == 0 || run(install) == 0)
+	/* The line does nothing where systemd runs. */
+	if (!sshd_has_systemd() &&
+	    (access(CRON, F_OK) == 0 || run(install) == 0))
 		return puts("cron keeps the list current, by " CRON) != EOF;
 	return cli_error("note: nobody keeps the list current: have something "
 			 "run keyveto update each day");
