@@ -33,6 +33,8 @@ def fixture_installed():
     """Installs the guard and the module, without settings."""
     from sshd_machine import prepare_machine
     prepare_machine()
+    yield
+    Path("/dev/log").unlink(missing_ok=True)
 
 
 @pytest.fixture(name="world")

@@ -819,6 +819,7 @@ def test_real_logins_that_pam_refuses(world, control):
     Path("/var/lib/keyveto/filter.pkbf").write_bytes(world.filter.read_bytes())
     Path("/etc/keyveto/keyveto.conf").write_text("Filter /var/lib/keyveto/filter.pkbf\n", encoding="utf-8")
     stack = Path("/etc/pam.d/sshd")
+    Path("/dev/log").unlink(missing_ok=True)
     kept, logbook = stack.read_bytes(), Logbook()
     stack.write_text("auth required pam_permit.so\naccount required pam_permit.so\n"
                      f"session requisite {control}\nsession required pam_permit.so\n", encoding="utf-8")
@@ -857,6 +858,7 @@ def journald():
     sockets = [Path("/run/systemd/journal", name) for name in ("dev-log", "socket", "stdout")]
     with Daemon(JOURNALD) as daemon:
         wait_until(lambda: all(path.exists() for path in sockets), "journald listens")
+        Path("/dev/log").unlink(missing_ok=True)
         Path("/dev/log").symlink_to(sockets[0])
         try:
             yield

@@ -166,7 +166,7 @@ def test_bad_usage_is_status_2_with_the_usage(scratch):
     for words in (("check", "--nonsense", path), ("check", "--json=yes", path), ("check", "--filter"),
                   ("check", "-x", path), *(("scan", "--timeout", seconds, "h") for seconds in
                                            ("0", "-1", "", "two", "1000000", "4x", str(2**64 + 1))),
-                  ("scan", "--timeout"), (), ("chekc", path), ("--nonsense",),
+                  ("scan", "--timeout"), ("chekc", path), ("--nonsense",),
                   ("check", "--a\x1b[0m\n", path), ("\x1b\n",)):
         result = run(*words, status=2)
         equal(result.out, b"", f"{words}")

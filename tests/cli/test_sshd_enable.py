@@ -175,7 +175,7 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     image.run("enable", "--warn", status=0)
     contains(image.read("/etc/keyveto/keyveto.conf"),
              "\nOnHit warn\nOnProbable warn\nOnError allow\nOnUnsupported allow\n")
-    contains(image.run("status", status=1).stderr, "OnHit warn")
+    contains(image.run("status", status=1).stdout, "OnHit warn: a listed key is let in")
     contains(image.run("enable", status=1).stderr,
              "nothing was changed, and listed keys are still let in (OnHit warn): have those keys replaced first, or ")
     contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
@@ -415,9 +415,9 @@ def test_a_module_in_a_stack_that_its_line_decides_is_reported(scratch):
     """The next enable removes the line."""
     image = Image(scratch)
     image.run("enable", status=0)
-    lacks(image.run("status", status=0).stderr, "decides the stack")
+    lacks(image.run("status", status=0).stdout, "decides the stack")
     image.write("/etc/pam.d/sshd", image.read("/etc/pam.d/sshd").replace(STOCK_STACK, SUFFICIENT))
-    contains(image.run("status", status=0).stderr, "/etc/pam.d/sshd:2: this line decides the stack")
+    contains(image.run("status", status=1).stdout, "/etc/pam.d/sshd:2: this line decides the stack")
     must_refuse(image, "--pam", says=("no session line is sure to decide",))
     contains(image.run("enable", status=0).stderr, "the PAM module is left out")
     equal(image.read("/etc/pam.d/sshd"), SUFFICIENT)
@@ -445,7 +445,8 @@ def test_a_filter_that_the_commands_user_cannot_read_is_refused(scratch):
 
 def test_an_sshd_that_is_not_there_is_named(scratch):
     for verb in ("enable", "status"):
-        contains(Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2).stderr, "/no/sshd: No such file")
+        done = Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2)
+        contains(done.stdout + done.stderr, "/no/sshd: No such file")
 
 
 def test_only_root_may_enable_and_options_are_checked(scratch):

@@ -80,7 +80,7 @@ data = front.recv(1 << 17, socket.MSG_PEEK)
 if data[9:].split(b"\\0")[0] != b"apply": os.execv("{worker}", ["keyveto-worker"])
 data, fds, _, _ = socket.recv_fds(front, 1 << 17, 64)
 front.recv(1 << 17)
-def hello(): tell(1, number(4), number(15))
+def hello(): tell(1, number(5), number(15))
 SIZE = {size}
 """
 DIES = {
