@@ -64,6 +64,7 @@ def names_only_debora(reader, said):
 
 def watch(reader):
     names_only_debora(reader, reader.follow("setup"))
+    reader.server.wait()
     once = snapshot(*TOUCHED, *OURS)
     check("listed keys get in, and are logged" in reader.follow("setup"), "setup says something else the second time")
     check(snapshot(*TOUCHED, *OURS) == once, "the second setup changes something")
