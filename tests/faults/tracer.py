@@ -14,7 +14,7 @@ _RESUMED = re.compile(r"^\d+ +<\.\.\. ")
 # So no fault is injected there: the outcome would prove nothing.
 NEVER_FAIL = frozenset("""
     exit_group exit getpid gettid getppid getuid geteuid getgid getegid umask
-    rt_sigreturn rt_sigprocmask set_tid_address restart_syscall futex
+    rt_sigreturn rt_sigprocmask set_tid_address futex
 """.split())
 
 
@@ -31,11 +31,11 @@ class Call:
 
 
 def parse(trace):
-    """The calls of a trace, in order."""
+    """The calls of a trace, in order. When the kernel goes on with a call that it broke off is chance."""
     counts, calls = {}, []
     for line in trace.splitlines():
         found = _CALL.match(line)
-        if not found or _RESUMED.match(line):
+        if not found or _RESUMED.match(line) or found[1] == "restart_syscall":
             continue
         name = found[1]
         counts[name] = counts.get(name, 0) + 1
@@ -74,8 +74,8 @@ def kill_by(name):
 
 
 def applies(fault, call):
-    """Whether the fault makes sense for the call. When the kernel goes on with a call that it broke off is chance."""
-    return call.name != "restart_syscall" and (fault.is_signal or call.name not in NEVER_FAIL)
+    """Whether the fault makes sense for the call."""
+    return fault.is_signal or call.name not in NEVER_FAIL
 
 
 def expression(call, fault, onwards=False):
