@@ -278,7 +278,7 @@ SANITIZE_CLI = not this_machine_is_what_it_was and \
 	$(SANITIZE_LONG)
 SANITIZE_LONG = and not test_killed and not killed_anywhere and not test_confirm and \
 	not test_audit_logins and not test_brake_ and not test_config_ and not test_sshd_ and \
-	not test_stuck_homes and not test_doctor_ and not test_publish and \
+	not test_stuck_homes and not test_doctor_ and not test_status and not test_setup and not test_publish and \
 	not test_uninstall and not test_check_large and \
 	not test_check_sparse and not test_filter_show and not test_update_walls and not test_audit_groups and not test_audit_sshd and \
 	not test_walls_keygen and not test_walls_journal and not test_walls_weak and \
