@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto setup: from nothing to watching. It runs keyveto update and keyveto
- * enable, and has a timer or cron keep the list current. Where sshd asks keyveto
- * already, it changes nothing.
+ * keyveto setup: runs update and enable, and has a timer or cron keep the list
+ * current. Where sshd asks keyveto already, it changes nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,11 @@
 #include "command.h"
 #include "host/program.h"
 #include "sshd/sshd.h"
-#include "sshd/state.h"
 #include "sshd/usable.h"
 #include "sshd_config/arguments.h"
 #include "upkeep/settings.h"
 #include "ways/asks.h"
+#include "ways/configurations.h"
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 #define TIMER "keyveto-update.timer"
@@ -25,8 +24,6 @@
 #endif
 
 enum { SETUP_DONE = 0, SETUP_DECIDE = 1, SETUP_FAILED = 2 };
-
-extern char **environ;
 
 static const char cron_sample[] = KV_DATADIR "/cron/keyveto-update";
 
@@ -184,11 +181,11 @@ run_setup(const struct cli_command *cmd, int argc, char **argv)
 		return SETUP_FAILED;
 	}
 	asks = asks_sshd(KV_CONFIG_PATH);
-	/* enable --warn would let in whom an enforcing host refuses. */
-	if (!asks->known && access(SSHD_STATE_DIR, F_OK) == 0) {
-		cli_error("keyveto is enabled here, and sshd cannot be asked; "
-			  "type keyveto status");
-		return SETUP_FAILED;
+	/* enable --warn would let in whom sshd refuses, if not root. */
+	if (!asks->yes && configurations_name(KV_CONFIG_PATH)) {
+		cli_error("keyveto is enabled here, but sshd does not say that "
+			  "it asks about root; type keyveto status");
+		return asks->known ? SETUP_DECIDE : SETUP_FAILED;
 	}
 	return asks->yes ? set_up_again(enforce) : set_up(enforce);
 }

@@ -145,7 +145,7 @@ config_may_be_made(const char *path)
 	char place[PATH_MAX];
 
 	return config_absolute(path, place, sizeof(place)) &&
-	    (!configurations_lack(place) ||
+	    (!configurations_name(place) ||
 		cli_error(
 		    "%s: does not exist, and logins are judged by it: a "
 		    "new one lets in whom the lost one refused; put that "

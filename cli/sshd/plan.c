@@ -19,6 +19,7 @@
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
 #include "upkeep/settings.h"
+#include "ways/configurations.h"
 #include "ways/pam_decision.h"
 #include "ways/ways.h"
 
@@ -477,14 +478,12 @@ plan_pam(struct sshd_file *file, struct sshd_plan *plan)
 
 /*
  * Names the free list in a keyveto.conf that names no list, and the default
- * filter, which that line would take away, where they are there: as long as
- * sshd does not ask keyveto. By then a list that is missing must be missed. The
- * lines are the administrator's from then on, and disable leaves them: a guard
- * that still runs needs them. False after a message.
+ * filter, which that line would take away, where they are there and no login is
+ * judged by it: by then a list that is missing must be missed. disable leaves
+ * the lines: a guard that still runs needs them. False after a message.
  */
 static bool
-name_lists(const struct sshd_files *files, struct sshd_file *f,
-    struct sshd_plan *plan)
+name_lists(struct sshd_file *f, struct sshd_plan *plan)
 {
 	const bool filter = access(KV_CONFIG_FILTER_PATH, F_OK) == 0;
 	char why[KV_CONFIG_WHY_BYTES], *text;
@@ -496,10 +495,8 @@ name_lists(const struct sshd_files *files, struct sshd_file *f,
 		KV_OK &&
 	    list_replaces_default(&config);
 	kv_config_free(&config);
-	if (!none || plan->foreign_guard || plan->pam_there ||
-	    sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
-	    sshd_files_have_lines(files, SSHD_FILE_PAMS) ||
-	    access(UPDATE_BADKEYS_TARGET, F_OK) == -1)
+	if (!none || access(UPDATE_BADKEYS_TARGET, F_OK) == -1 ||
+	    configurations_name(f->path))
 		return true;
 	len = asprintf(&text, "%s%s%sBlocklist " UPDATE_BADKEYS_TARGET "\n",
 	    f->base,
@@ -531,7 +528,7 @@ plan_config(const struct sshd_options *o, const struct sshd_files *files,
 
 	if (!f->there && !plan->no_verdict && !config_may_be_made(f->path))
 		return false;
-	if (!name_lists(files, f, plan))
+	if (!name_lists(f, plan))
 		return false;
 	return (!o->warn && (!f->made || f->base_len > 0)) ||
 	    sshd_file_insert(f, FIRST_LINE,

@@ -173,6 +173,17 @@ add_of_services(struct search *f, const char *folder)
 
 /* --- all ------------------------------------------------------------------ */
 
+/* Adds what guards and lines of the module name. False after a message. */
+static bool
+add_named(struct search *f)
+{
+	add_of_sshd(f);
+	add_of_services(f, "/etc/pam.d");
+	add_of_services(f, "/usr/lib/pam.d");
+	texts_free(&f->files);
+	return !f->failed || cli_error("out of memory");
+}
+
 bool
 configurations_find(struct configurations *c, const char *also)
 {
@@ -185,21 +196,16 @@ configurations_find(struct configurations *c, const char *also)
 		add(&f, KV_CONFIG_PATH);
 	else if (also == NULL)
 		c->defaults = true;
-	add_of_sshd(&f);
-	add_of_services(&f, "/etc/pam.d");
-	add_of_services(&f, "/usr/lib/pam.d");
-	texts_free(&f.files);
-	if (f.failed)
-		cli_error("out of memory");
-	return !f.failed;
+	return add_named(&f);
 }
 
 bool
-configurations_lack(const char *path)
+configurations_name(const char *path)
 {
 	char place[PATH_MAX], other[PATH_MAX];
-	struct configurations c;
-	bool found = !configurations_find(&c, NULL) || c.incomplete ||
+	struct configurations c = { .incomplete = false };
+	struct search f = { .c = &c };
+	bool found = !add_named(&f) || c.incomplete ||
 	    !system_file_resolve(path, place);
 
 	for (size_t i = 0; !found && i < c.paths.n; i++)

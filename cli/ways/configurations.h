@@ -22,7 +22,7 @@ struct configurations {
  */
 bool configurations_find(struct configurations *c, const char *also);
 
-/* Whether the one at path, which is not there, may be one of them. */
-bool configurations_lack(const char *path);
+/* Whether a guard or a line of the module names the one at path, or may do so. */
+bool configurations_name(const char *path);
 
 #endif

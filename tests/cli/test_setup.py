@@ -19,6 +19,7 @@ CONF, SETTINGS, CRON = "/etc/keyveto/keyveto.conf", "/etc/keyveto/update.conf", 
 FILTER, LIST = "/var/lib/keyveto/filter.pkbf", "/var/lib/keyveto/badkeys.dat"
 STOCK = (ROOT / "etc/keyveto.conf").read_text(encoding="utf-8")
 WARN = "OnHit warn\nOnProbable warn\nOnError allow\nOnUnsupported allow\n"
+ENABLED = "keyveto is enabled here, but sshd does not say that it asks about root; type keyveto status"
 NO_TIMER = "nobody keeps the list current"
 
 
@@ -126,7 +127,16 @@ def test_an_enforcing_host_stays_so_though_sshd_cannot_be_asked(image):
     config = image.read("/etc/ssh/sshd_config")
     call(image, "--enforce", status=0)
     image.write("/etc/ssh/sshd_config", f"{config}Bogus yes\n")
-    settled(image, status=2, says=("keyveto is enabled here, and sshd cannot be asked; type keyveto status",))
+    settled(image, status=2, says=(ENABLED,))
+
+
+def test_a_host_that_enforces_for_others_than_root_goes_on(image):
+    call(image, "--enforce", status=0)
+    call(image, status=0, command="disable")
+    call(image, "--guard", status=0, command="enable")
+    image.write("/etc/ssh/sshd_config", f"{image.read('/etc/ssh/sshd_config')}Match User root\n"
+                                        "AuthorizedKeysCommand none\nAuthorizedKeysFile .ssh/mine\n")
+    settled(image, status=1, says=(ENABLED,))
 
 
 def test_where_logins_get_no_verdict_it_says_so(image):
@@ -163,6 +173,18 @@ def test_enable_names_the_lists_that_are_there_before_sshd_asks(image):
                                         "AuthorizedKeysCommandUser root\n")
     call(image, "--guard", status=0, command="enable")
     equal(image.read(CONF), text)
+
+
+@pytest.mark.parametrize("place", ("{}", "Match User alice\n{}"), ids=("all", "one account"))
+def test_a_list_that_a_guard_by_hand_lost_is_missed(image, place):
+    """Another one in its place would let in whom sshd refuses now."""
+    call(image, status=0, command="update")
+    image.write("/etc/ssh/sshd_config", INCLUDE + place.format(
+        f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\nAuthorizedKeysCommandUser root\n"))
+    before = image.snapshot()
+    for words in ((), ("--pam",), ("--pam", "--yes"), ("--guard",)):
+        contains(call(image, *words, status=2, command="enable").stderr, f"{FILTER}: ")
+        restored(before, image.snapshot())
 
 
 def test_without_a_keyveto_conf_too(image):
