@@ -27,17 +27,18 @@ enum { SETUP_DONE = 0, SETUP_DECIDE = 1, SETUP_FAILED = 2 };
 
 static const char cron_sample[] = KV_DATADIR "/cron/keyveto-update";
 
-/* Runs a program, which gets no input. Its exit status; -1 if it has none. */
+/* Runs a program, which gets no input. Its exit status. */
 static int
 run(const char *const *argv)
 {
 	struct program p = { .argv = argv, .env = environ };
 	int status;
 
+	fflush(stdout);
 	program_fds(&p, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
 	return program_run(&p, &status) == 0 && WIFEXITED(status) ?
 	    WEXITSTATUS(status) :
-	    -1;
+	    SETUP_FAILED;
 }
 
 /* Runs a command of this keyveto. Its exit status. */
@@ -47,16 +48,13 @@ run_keyveto(const char *command, const char *option, const char *other)
 	char self[PATH_MAX];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	const char *const argv[] = { self, command, option, other, NULL };
-	int status;
 
 	if (n == -1) {
 		(void)cli_failed("/proc/self/exe", "cannot be read");
 		return SETUP_FAILED;
 	}
 	self[n] = '\0';
-	fflush(stdout);
-	status = run(argv);
-	return status == -1 ? SETUP_FAILED : status;
+	return run(argv);
 }
 
 static int
@@ -115,7 +113,6 @@ keep_current(void)
 	const char *const install[] = { "/usr/bin/install", "-m", "0644",
 		cron_sample, CRON, NULL };
 
-	fflush(stdout);
 	if (sshd_has_systemd() && run(enable) == 0)
 		return puts(TIMER " keeps the list current") != EOF;
 	/* The line does nothing where systemd runs. */

@@ -288,6 +288,10 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 		note_change(f, k);
 		guard |= f->whose == SSHD_FILE_SSHDS;
 	}
+	guard |= sshd_files_have_lines(files, SSHD_FILE_SSHDS);
+	/* Without the file, a guard that still runs refuses every key. */
+	if (guard && !o->reload)
+		sshd_files_find(files, KV_CONFIG_PATH)->made = false;
 	result->planned = true;
 	if (o->dry_run) {
 		for (size_t i = 0; !o->json && i < files->n; i++)
@@ -301,7 +305,6 @@ remove_all(const struct sshd_options *o, struct sshd_copy *now,
 	 */
 	if (!remove_lines(files, SSHD_FILE_SSHDS, &removed))
 		return CLI_UNCHECKED;
-	guard |= removed > 0;
 	/* An earlier run may have removed sshd's lines without a reload. */
 	if (o->reload && !reload(o, files, base->dump))
 		return CLI_UNCHECKED;

@@ -142,7 +142,10 @@ def test_a_keyveto_conf_that_is_not_there_yet_is_made(scratch):
         equal(image.path(CONF).exists(), words != ("--dry-run",))
         equal(words == ("--warn",), image.path(CONF).exists() and LINES in image.read(CONF))
     image.run("status", status=0)
-    image.way_back(before)
+    image.run("disable", status=0)
+    equal(image.read(CONF), "")     # a guard may run that has not been reloaded
+    image.path(CONF).unlink()
+    restored(before, image.snapshot())
     image.path(FILTER).unlink()
     contains(image.run("enable", status=2).stderr, f"{FILTER}: No such file", "no login would get a verdict")
     image.write(FILTER, leaked_filter())
@@ -152,6 +155,18 @@ def test_a_keyveto_conf_that_is_not_there_yet_is_made(scratch):
     contains(image.run("enable", status=2).stderr, f"{CONF}: does not exist",
              "write a whole one with keyveto config edit")
     restored(before, image.snapshot())
+
+
+def test_after_disable_a_guard_that_still_runs_has_a_keyveto_conf(scratch):
+    """Where enable made it."""
+    with enforced(scratch) as (machine, running, somebody_comes_in):
+        machine.run("disable", status=0)
+        machine.path(CONF).unlink()
+        machine.run("enable", status=0)
+        with running():
+            assert somebody_comes_in()
+            machine.run("disable", status=0)
+            assert somebody_comes_in()
 
 
 def test_a_file_that_logins_do_not_trust_is_named(scratch):
