@@ -178,7 +178,7 @@ run_setup(const struct cli_command *cmd, int argc, char **argv)
 		return SETUP_FAILED;
 	}
 	asks = asks_sshd(KV_CONFIG_PATH);
-	/* enable --warn would let in whom sshd refuses, if not root. */
+	/* enable --warn would let in the others, whom the guard refuses. */
 	if (!asks->yes && configurations_name(KV_CONFIG_PATH)) {
 		cli_error("keyveto is enabled here, but sshd does not say that "
 			  "it asks about root; type keyveto status");

@@ -488,7 +488,7 @@ note_null(const struct finder *f)
 		i++;
 	if (out != NULL && fclose(out) == 0 && len > 0 && i < t->n_lines)
 		cli_error(
-		    "note: %s:%zu: AuthorizedKeysFile /dev/null: sshd takes no key from it, of:%s",
+		    "note: %s:%zu: AuthorizedKeysFile /dev/null holds no key for:%s",
 		    t->file[t->line[i].file].path, t->line[i].number, names);
 	free(names);
 }

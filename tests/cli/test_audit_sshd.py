@@ -90,7 +90,7 @@ def test_dev_null_for_a_file_is_said_once(world):
     done = world.audit(status=1)
     equal(done.stderr.count("/dev/null"), 1, done.stderr)
     number = CONFIG.read_text(encoding="utf-8").split("\n").index("AuthorizedKeysFile /dev/null") + 1
-    contains(done.stderr, f"note: {CONFIG}:{number}: AuthorizedKeysFile /dev/null: sshd takes no key from it, of: ",
+    contains(done.stderr, f"note: {CONFIG}:{number}: AuthorizedKeysFile /dev/null holds no key for: ",
              " alice bob\n", "1 listed, 3 clean\n")
 
 
